@@ -117,6 +117,8 @@ COPY --from=packages /app/node_modules /app/node_modules
 COPY --from=compiled --chmod=0111 /build/build/health-probe /usr/local/bin/health-probe
 COPY --from=program /out /
 ENV AGENT_DATA_DIR=/var/lib/location-agent SERVICE_DATA_DIR=/var/lib/location-agent
+# Whoever runs the service for others must not open its own network to their alert channels.
+ENV NOTIFICATION_PRIVATE_TARGETS=refuse
 USER 10001:10001
 WORKDIR /var/lib/location-agent
 VOLUME /var/lib/location-agent

@@ -42,6 +42,7 @@ const scripts = createScripts({
   runtimesFolder: join(root, 'runtimes'),
   dataFolder: join(root, 'build', 'bench'),
   slots: 1,
+  network: () => 'unlimited',
   warn: (line) => process.stderr.write(`${line}\n`),
 });
 const context: ExecutionContext = {

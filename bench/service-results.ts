@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fastify } from 'fastify';
 import { createLog } from '../src/log.ts';
 import { registerAgentRoutes } from '../src/service/agents/routes.ts';
 import { bootstrap } from '../src/service/bootstrap.ts';
@@ -11,7 +10,7 @@ import { openDatabase } from '../src/service/db/open-database.ts';
 import type { Db } from '../src/service/db/database.ts';
 import { insertJobs } from '../src/service/scheduling/jobs.ts';
 import { migrate } from '../src/service/db/migrate.ts';
-import { registerErrorHandlers } from '../src/service/http/errors.ts';
+import { createServer } from '../src/service/http/server.ts';
 import { uuidv7 } from '../src/service/engine/ids.ts';
 import { createRetention } from '../src/service/retention.ts';
 
@@ -50,8 +49,7 @@ async function main(): Promise<void> {
   const { accountId, keys, encryption } = await bootstrap({ db, config, now: Date.now });
   await fill(db, accountId);
 
-  const app = fastify();
-  registerErrorHandlers(app);
+  const app = await createServer({});
   const log = createLog({ level: 'WARN', scrub: (line) => line });
   await registerAgentRoutes(app, {
     db,

@@ -22,8 +22,8 @@ const isLeftOut = (name) => leftOut.some((form) => form.test(name));
 
 const statically = /^\s*(?:(?:import|export)\b[^'"();=]*\bfrom|import)\s*['"]([^'"]+)['"]/gm;
 const lazily = /\b(?:import|require)\(\s*['"]([^'"]+)['"]/g;
-/** Files of threads, which their parents start without an import. */
-const threads = { 'secrets/files/scrub-thread.js': 'secrets/files/scrub-worker.js' };
+/** The file of a thread, which its parent starts without an import; it has the parent's ending. */
+const thread = /new URL\(`(\.[\w./-]+)\$\{ending\}`, import\.meta\.url\)/g;
 
 const modules = new Set();
 const packages = new Set();
@@ -32,8 +32,8 @@ const faults = [];
 function take(name) {
   if (modules.has(name)) return;
   modules.add(name);
-  if (Object.hasOwn(threads, name)) take(threads[name]);
   const text = readFileSync(join(dist, name), 'utf8');
+  for (const [, started] of text.matchAll(thread)) follow(name, `${started}.js`, true);
   for (const [form, isStatic] of [
     [statically, true],
     [lazily, false],

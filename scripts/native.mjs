@@ -35,7 +35,9 @@ const rawSocket = {
 function isFresh({ sources, output }) {
   if (!existsSync(output)) return false;
   const built = statSync(output).mtimeMs;
-  return readdirSync(sources).every((name) => statSync(join(sources, name)).mtimeMs <= built);
+  return readdirSync(sources, { recursive: true }).every(
+    (name) => statSync(join(sources, name)).mtimeMs <= built,
+  );
 }
 
 /** Folders that may hold Node's headers: npm's setting, this Node's installation, node-gyp's cache, and the system's folders. */
@@ -59,13 +61,13 @@ function compilers() {
   );
 }
 
-const warnings = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-D_FORTIFY_SOURCE=2'];
+const warnings = ['-std=gnu11', '-pthread', '-O2', '-Wall', '-Wextra', '-D_FORTIFY_SOURCE=2'];
 
 /** Compiles one part. Returns null, or the reason with the compiler's message. */
 function compile(compiler, part, flags) {
   mkdirSync(dirname(part.output), { recursive: true });
   const unfinished = `${part.output}.${process.pid}`;
-  const files = readdirSync(part.sources).filter((name) => name.endsWith('.c'));
+  const files = readdirSync(part.sources, { recursive: true }).filter((name) => name.endsWith('.c'));
   const done = spawnSync(
     compiler,
     [...warnings, ...flags, '-o', unfinished, ...files.map((name) => join(part.sources, name))],

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { defaultRuntime } from './runtime.mjs';
 
 const onPath = (name) =>
@@ -58,6 +58,18 @@ const wanted = [
   },
   {
     modes: ['test'],
+    has: () => ['squid', 'tinyproxy', 'danted', 'haproxy'].every(onPath),
+    packages: ['squid', 'tinyproxy-bin', 'dante-server', 'haproxy'],
+    purpose: 'proxies for the tests',
+  },
+  {
+    modes: ['test'],
+    has: () => ['slowhttptest', 'zzuf', 'stress-ng'].every(onPath),
+    packages: ['slowhttptest', 'zzuf', 'stress-ng'],
+    purpose: 'tools that strain the programs in the tests',
+  },
+  {
+    modes: ['test'],
     has: () => onPath('setpriv'),
     packages: ['util-linux'],
     purpose: 'unprivileged children for the tests',
@@ -109,9 +121,21 @@ export async function installSystemPackages(mode, say) {
   const install = () =>
     apt('install', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-confold', ...packages);
   await apt('update');
-  let done = await install();
-  // The mirror may have been updating during the first try.
-  if (!done.ok) done = await install();
+  // The tests start what they need themselves: no proxy or server of this machine begins to listen (policy-rc.d, exit 101).
+  const policy = '/usr/sbin/policy-rc.d';
+  const isOurs = !existsSync(policy);
+  const remove = () => rmSync(policy, { force: true });
+  // Also when the set-up is interrupted.
+  if (isOurs) process.once('exit', remove);
+  if (isOurs) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  let done;
+  try {
+    done = await install();
+    // The mirror may have been updating during the first try.
+    if (!done.ok) done = await install();
+  } finally {
+    if (isOurs) remove();
+  }
   if (!done.ok) {
     const lines = done.output.trim().split('\n');
     say(`not installed: ${purposes}; ${remedy} failed: ${lines.at(-1)}`);

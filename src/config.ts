@@ -1,5 +1,18 @@
 import { isAbsolute, resolve } from 'node:path';
-import { fail, flag, integer, oneOf, proxyUrl, secret, text, url, type Environment } from './config/read.ts';
+import {
+  address,
+  fail,
+  flag,
+  integer,
+  oneOf,
+  proxyUrl,
+  secret,
+  text,
+  url,
+  type Environment,
+} from './config/read.ts';
+import { referenceTargets, type ReferenceTarget } from './config/reference-targets.ts';
+import { networkList } from './config/networks.ts';
 import { Secret } from './secrets/secret.ts';
 
 /**
@@ -28,6 +41,8 @@ export type AgentConfig = {
   readonly jobConcurrency: number | null;
   readonly suiteConcurrency: number;
   readonly healthPort: number;
+  /** The address on which the health port listens; null = all. */
+  readonly healthHost: string | null;
   readonly dataDir: string;
   readonly shutdownGraceSeconds: number;
   readonly proxy: ProxyConfig;
@@ -43,6 +58,12 @@ export type AgentConfig = {
   readonly detectSecrets: boolean;
   /** Make traceroutes and packet captures if the network fails a check. */
   readonly networkEvidence: boolean;
+  /** Hosts that show whether this host's own network works; they are asked only after network failures. */
+  readonly referenceTargets: readonly ReferenceTarget[];
+  /** Networks that customer code may reach, in place of the location's list; null = the location's. */
+  readonly scriptAllowedNetworks: readonly string[] | null;
+  /** Networks that customer code may not reach, whatever the location allows. */
+  readonly scriptDeniedNetworks: readonly string[];
   /** Values of SERVICE_SECRET_* in the agent's own environment: masked in everything that leaves the agent. */
   readonly secrets: readonly Secret[];
 };
@@ -136,6 +157,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     serviceUrl,
     ...laneConcurrency(env),
     healthPort: integer(env, 'AGENT_HEALTH_PORT', 8081, 0, 65_535),
+    healthHost: address(env, 'AGENT_HEALTH_HOST'),
     dataDir: resolve(text(env, 'AGENT_DATA_DIR') ?? '.data/agent'),
     shutdownGraceSeconds: integer(env, 'AGENT_SHUTDOWN_GRACE_SECONDS', 300, 0, 86_400),
     proxy: Object.freeze({
@@ -151,6 +173,9 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     externalObservability: flag(env, 'EXTERNAL_OBSERVABILITY', true),
     detectSecrets: flag(env, 'DETECT_SECRETS', false),
     networkEvidence: flag(env, 'NETWORK_EVIDENCE', true),
+    referenceTargets: Object.freeze(referenceTargets(env, 'REFERENCE_TARGETS')),
+    scriptAllowedNetworks: networkList(env, 'SCRIPT_ALLOWED_NETWORKS'),
+    scriptDeniedNetworks: networkList(env, 'SCRIPT_DENIED_NETWORKS') ?? [],
     secrets: Object.freeze(
       Object.entries(env)
         .filter(([name, value]) => name.startsWith('SERVICE_SECRET_') && value !== undefined && value !== '')
@@ -165,7 +190,14 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
  */
 export function agentEnvironment(
   env: Environment,
-  agent: { apiKey: string; serviceUrl: string; extraCaFile: string; logLevel: LogLevel },
+  agent: {
+    apiKey: string;
+    serviceUrl: string;
+    extraCaFile: string;
+    logLevel: LogLevel;
+    /** Networks for scripts unless the user names others. */
+    scriptNetworks: readonly string[];
+  },
 ): Environment {
   const forService =
     /^(API_KEY_FILE|DATABASE_URL(_FILE)?|((SMTP|CHAT_A_APP|PAGING_[AB]|SMS|CALL|NOTIFICATION|ANALYSIS|AGENTIC|S3)_\w+)|SERVICE_(API_KEY|LOCATION_KEY|ENCRYPTION_KEY)(_FILE)?)$/;
@@ -177,6 +209,7 @@ export function agentEnvironment(
     no_proxy: noProxy.filter((entry) => entry !== null).join(','),
     NODE_EXTRA_CA_CERTS: agent.extraCaFile,
     LOG_LEVEL: agent.logLevel,
+    SCRIPT_ALLOWED_NETWORKS: text(env, 'SCRIPT_ALLOWED_NETWORKS') ?? agent.scriptNetworks.join(','),
   };
 }
 

@@ -17,11 +17,13 @@ export type ErrorCode =
   // AgentError
   | 'INTERNAL'
   | 'DISK_FULL'
+  | 'DISK_UNAVAILABLE'
   | 'ICMP_UNAVAILABLE'
   | 'NETWORK_UNAVAILABLE'
   | 'BROWSER_UNAVAILABLE'
   | 'SANDBOX_UNAVAILABLE'
   | 'BUNDLE_UNAVAILABLE'
+  | 'AGENT_OVERLOADED'
   // ServiceError
   | 'SERVICE_UNREACHABLE'
   | 'SERVICE_REFUSED'
@@ -59,11 +61,13 @@ export class InvalidJobError extends CodedError<'INVALID_JOB' | 'TYPE_UNAVAILABL
 export class AgentError extends CodedError<
   | 'INTERNAL'
   | 'DISK_FULL'
+  | 'DISK_UNAVAILABLE'
   | 'ICMP_UNAVAILABLE'
   | 'NETWORK_UNAVAILABLE'
   | 'BROWSER_UNAVAILABLE'
   | 'SANDBOX_UNAVAILABLE'
   | 'BUNDLE_UNAVAILABLE'
+  | 'AGENT_OVERLOADED'
 > {}
 
 /**

@@ -37,7 +37,11 @@ describe('a malformed value of the agent is one line and 78', () => {
       '-1',
       'AGENT_SHUTDOWN_GRACE_SECONDS must be a whole number from 0 to 86400, but is "-1"',
     ],
-    ['HTTP_PROXY', 'socks5://p:1', 'HTTP_PROXY must be a URL like http://user:password@proxy:3128'],
+    [
+      'HTTP_PROXY',
+      'ftp://p:1',
+      'HTTP_PROXY must be a URL like http://user:password@proxy:3128 (http, https, socks5, or socks5h, which resolves names at the proxy)',
+    ],
     [
       'HTTPS_PROXY',
       'http://user:50%off@p:1',
@@ -46,6 +50,33 @@ describe('a malformed value of the agent is one line and 78', () => {
     ['USE_OS_DNS_RESOLVER', 'maybe', 'USE_OS_DNS_RESOLVER must be true or false, but is "maybe"'],
     ['DEPENDENCY_CACHE', 's3', 'DEPENDENCY_CACHE must be one of local, off, but is "s3"'],
     ['EXTERNAL_OBSERVABILITY', 'some', 'EXTERNAL_OBSERVABILITY must be true or false, but is "some"'],
+  ])('%s=%s', (name, value, message) => {
+    expect(told(() => readAgentConfig({ API_KEY: key, [name]: value }))).toEqual([78, message]);
+  });
+});
+
+describe('a wrong list of networks, reference target or health address is one line and 78', () => {
+  test.each([
+    [
+      'SCRIPT_ALLOWED_NETWORKS',
+      '0.0.0.0/0,10.0.0.0/33',
+      'SCRIPT_ALLOWED_NETWORKS: "10.0.0.0/33" has an invalid prefix length: 0 to 32 for IPv4',
+    ],
+    [
+      'SCRIPT_DENIED_NETWORKS',
+      'example.com',
+      'SCRIPT_DENIED_NETWORKS: "example.com" is not a network: write 10.0.0.0/8, 10.1.2.3:443, [fd00::/8]:8000-8100 or fd00::1',
+    ],
+    [
+      'REFERENCE_TARGETS',
+      'nowhere',
+      'REFERENCE_TARGETS: "nowhere" is neither host:port nor an http(s) URL; separate targets with commas',
+    ],
+    [
+      'AGENT_HEALTH_HOST',
+      'here',
+      'AGENT_HEALTH_HOST must be an IP address of this machine, such as 127.0.0.1',
+    ],
   ])('%s=%s', (name, value, message) => {
     expect(told(() => readAgentConfig({ API_KEY: key, [name]: value }))).toEqual([78, message]);
   });

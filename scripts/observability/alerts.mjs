@@ -43,7 +43,7 @@ export const agentAlerts = [
     description:
       'The lane has free slots, but the service has not answered a poll for {{ $value | humanizeDuration }}.',
     runbook: [
-      'Is a guard active that stops the agent from taking jobs (`disk`, `memory`, `outbox`)? `GET /health` shows it with the reason. Fix that first.',
+      'Is a guard active that stops the agent from taking jobs (`memory`, `outbox`)? `GET /health` shows it with the reason. Fix that first.',
       'Do claims fail (`location_agent_claims_failed_total`)? Then the service is down or refuses them. Read the reason in the log and run `location-agent doctor`.',
       'If neither applies, the polling loop is stuck and the liveness probe fails. Restart the agent.',
     ],
@@ -57,7 +57,7 @@ export const agentAlerts = [
     description: 'The outbox is growing, and its oldest result is more than two minutes old.',
     runbook: [
       'The service is down, slow, or refuses results. Check `location_agent_result_upload_seconds` and the log.',
-      'The outbox holds 512 MB on disk (about 250,000 plain results). When it is full, the oldest results are dropped.',
+      'The outbox holds 1 GiB on disk (about 500,000 plain results). When it is full, the oldest results are dropped.',
     ],
   },
   {
@@ -82,20 +82,21 @@ export const agentAlerts = [
     description:
       'Before the outbox is full, the agent stops taking jobs. When it is full, the oldest results are dropped.',
     runbook: [
-      'Restore the service. With `place="memory"`, the disk refuses results: see [LocationAgentGuardStopsWork](#locationagentguardstopswork).',
+      'Restore the service. With `place="memory"`, the disk refuses results: see [LocationAgentGuardRaised](#locationagentguardraised).',
     ],
   },
   {
     name: 'LocationAgentResultsLost',
-    expr: 'increase(location_agent_results_dropped_total[15m]) > 0',
+    expr: 'increase(location_agent_results_dropped_total[15m]) + increase(location_agent_results_damaged_total[15m]) > 0',
     for: '0m',
     severity: 'critical',
     summary: agent('results were lost'),
     description:
-      'The outbox was full and dropped results within the last 15 minutes. Those runs are missing from the service.',
+      'The outbox was full and dropped results, or its files were damaged, within the last 15 minutes. Those runs are missing from the service.',
     runbook: [
       'The log (`results dropped`) and the counter show how many. The results cannot be recovered; the checks will run again.',
       'Find out why the outbox was full: [LocationAgentOutboxGrowing](#locationagentoutboxgrowing).',
+      '`location_agent_results_damaged_total`: the disk returned other bytes than were written. The log names the file; the damaged parts are in `AGENT_DATA_DIR/outbox/damaged`. Check the disk.',
     ],
   },
   {
@@ -163,29 +164,32 @@ export const agentAlerts = [
   },
   {
     name: 'LocationAgentGuardStopsWork',
-    expr: 'location_agent_guard{guard=~"disk|memory|outbox"} == 1',
+    expr: 'location_agent_guard{guard=~"memory|outbox|descriptors|processes"} == 1',
     for: '2m',
     severity: 'critical',
     summary: agent('guard {{ $labels.guard }} stops the agent from taking jobs'),
     description: 'The agent takes no jobs until there is room again, to protect its results.',
     runbook: [
       '`GET /health` of the agent shows the guard and its reason.',
-      '`disk`: less than 64 MB are free in `AGENT_DATA_DIR`, or writing fails.',
       '`memory`: more than 92 % of the limit is used. Configure fewer slots or more memory.',
-      '`outbox`: results wait because the service is down.',
+      '`descriptors`, `processes`: more than 92 % of the limit is used. Configure fewer slots or raise the limit.',
+      '`outbox`: results wait because the service is down. If the disk refuses them too, 32 MB or 25,000 results in memory are the limit.',
     ],
   },
   {
     name: 'LocationAgentGuardRaised',
-    expr: 'location_agent_guard{guard=~"event-loop|service|clock"} == 1',
+    expr: 'location_agent_guard{guard=~"disk|event-loop|service|clock|network|pressure|inodes"} == 1',
     for: '10m',
     severity: 'warning',
     summary: agent('guard {{ $labels.guard }} is active'),
     description: 'The agent has a problem that can affect its results. It continues to take jobs.',
     runbook: [
+      '`disk`: less than 64 MB are free in `AGENT_DATA_DIR`, or it cannot be written. Results wait in memory and are sent from there; a restart loses those that the service does not have yet. Runs that need a folder (browser checks, suites, API scripts) get the status `errored`.',
       '`event-loop`: see [LocationAgentEventLoopLate](#locationagenteventlooplate).',
       '`service`: the agent has not reached the service for more than 30 s.',
+      '`pressure`, `inodes`: see [guards.md](guards.md).',
       "`clock`: the agent's clock differs from the service's by more than 5 s. Run NTP.",
+      "`network`: the network of the agent's own host is at fault; `GET /health` names the cause. See docs/own-network.md.",
     ],
   },
   {

@@ -62,8 +62,13 @@ const rows = [
         'jobs_released_total',
         'jobs_unreadable_total',
       ]),
+      series('Attempts that the agent itself delayed', ['attempts_starved_total'], { by: ['action'] }),
       series('Suite stage duration', ['suite_stage_seconds'], { by: ['stage'], quantiles: [0.95] }),
       series('Suite dependency cache', ['suite_dependency_cache_total'], { by: ['result'] }),
+      series('Own network: spoiled results and examinations', [
+        'own_network_results_total',
+        'own_network_examinations_total',
+      ]),
     ],
   },
   {
@@ -107,10 +112,12 @@ const rows = [
       series('Age of the oldest result', ['outbox_age_seconds'], { by: ['instance'], of: 'max' }),
       series('Results sent', ['results_sent_total'], { by: ['instance'] }),
       series('Result upload duration', ['result_upload_seconds'], { quantiles: [0.5, 0.95] }),
-      series('Results rejected, quarantined or dropped', [
+      series('Results rejected, quarantined or lost', [
         'results_rejected_total',
         'results_quarantined_total',
+        'results_reduced_total',
         'results_dropped_total',
+        'results_damaged_total',
         'results_trimmed_total',
       ]),
       series('Outbox errors', ['outbox_damaged_total', 'outbox_disk_errors_total']),

@@ -14,8 +14,10 @@ import type { Session } from './link/session.ts';
 import { createTransport, type Transport } from './link/transport.ts';
 import type { MetricsSources } from './metrics-page.ts';
 import { createGuards, type Guards } from './metrics/guards.ts';
-import type { Outbox, OutboxLimits } from './outbox/outbox.ts';
+import type { OutboxLimits } from './outbox/options.ts';
+import type { Outbox } from './outbox/outbox.ts';
 
+import type { ScriptNetwork } from '../script/process/script-network.ts';
 import type { RuntimeWatch } from './runtime-watch.ts';
 import {
   createScriptHost,
@@ -38,13 +40,14 @@ type HostParts = {
   slots: LaneSlots;
   transport: Transport;
   artifactBytes: () => number;
+  network: () => ScriptNetwork;
   onKeyRefused: (error: FatalError) => void;
 };
 
 /** Support for customer code: runtimes, suite engines and the code bundles of suites. */
 export function createHost(
   { config, log, runtimesFolder, enginesFolder }: HostOptions,
-  { slots, transport, artifactBytes, onKeyRefused, now, random }: HostParts,
+  { slots, transport, artifactBytes, network, onKeyRefused, now, random }: HostParts,
 ): ScriptHost {
   const { dataDir, serviceUrl } = config;
   const folder = join(dataDir, 'bundles');
@@ -55,6 +58,7 @@ export function createHost(
     slots: slots.browser,
     suiteSlots: slots.suite,
     artifactBytes,
+    network,
     fetchBundle: createBundleFetcher({ transport, serviceUrl, folder, onKeyRefused, now, random }),
     warn: (line) => log.warn(line),
   });
@@ -67,17 +71,18 @@ export function createAgentGuards(parts: {
   session: Session;
   outbox: Outbox;
   limits: OutboxLimits;
+  ownNetwork: () => { summary: string } | null;
   now: () => number;
 }): Guards {
-  const { dataDir, client, session, outbox, limits, now } = parts;
+  const { dataDir, client, session, outbox, limits, ownNetwork, now } = parts;
   return createGuards({
     dataDir,
     memoryLimitBytes: machine().memoryBytes,
     serviceFailingSince: client.failingSince,
+    ownNetwork,
     clockSkewMs: session.clockSkewMs,
     outbox: () => outbox.status(),
     outboxCapBytes: limits.capBytes,
-    outboxMemoryBytes: limits.memoryBytes,
     now,
   });
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { AgentConfig } from '../config.ts';
 import type { FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { createSteadyClock } from '../steady-clock.ts';
 import { createScrubber } from '../secrets/scrubber/scrubber.ts';
 import { createAbilities, slotsOf } from './abilities.ts';
 import { createAgentEnd, type AgentEnd } from './agent-end.ts';
@@ -17,15 +18,18 @@ import { createArtifactDelivery } from './artifacts/delivery.ts';
 import { createClaiming } from './claiming/claiming.ts';
 import { unusableDataDirError } from './folders/data-dir.ts';
 import { createFaultEvents } from './link/fault-events.ts';
+import { repairModes } from './folders/repair-modes.ts';
 import { startHealthServer, type AgentState } from './metrics/health.ts';
 import { createIntake } from './claiming/intake.ts';
 import { agentJobTypes } from './job-types/table.ts';
 import { createLeases } from './run/leases.ts';
 import { createMetrics } from './metrics/counters.ts';
-import { Outbox, outboxLimits, type OutboxLimits } from './outbox/outbox.ts';
+import { outboxLimits, type OutboxLimits } from './outbox/options.ts';
+import { Outbox } from './outbox/outbox.ts';
 import { ownSecrets } from './scrubbing/own-secrets.ts';
 import { createResultSender } from './outbox/result-sender.ts';
 import { createToolLoader } from './running-tools.ts';
+import { createScriptReach } from './script-reach.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
 import { createServiceClient } from './link/client.ts';
 import { createSession } from './link/session.ts';
@@ -93,9 +97,12 @@ export function createAgent(options: AgentOptions): Agent {
 /** All parts of the agent, in the order in which they start. */
 async function startParts(options: AgentOptions, fail: (error: FatalError) => void) {
   // eslint-disable-next-line no-restricted-properties -- the only source of random numbers
-  const { config, log, version, now = Date.now, random = Math.random } = options;
+  const { config, log, version, now = createSteadyClock().now, random = Math.random } = options;
   const { dataDir, serviceUrl } = config;
   const instanceId = randomUUID();
+  const repaired = repairModes(dataDir);
+  if (repaired > 0)
+    log.warn({ repaired }, 'files of the data folder were closed to this user; their modes are restored');
   const metrics = createMetrics();
   const stopped = new AbortController();
   let state: AgentState = 'starting';
@@ -109,11 +116,13 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
 
   // Check types and lanes.
   const slots = slotsOf(config);
+  const reach = createScriptReach(config);
   const host = createHost(options, {
     now,
     random,
     slots,
     transport,
+    network: reach.network,
     artifactBytes: () => session.current()?.limits.artifactBytes ?? Infinity,
     onKeyRefused: fail,
   });
@@ -140,6 +149,13 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     stopped: stopped.signal,
     onAccepted: (hello) => {
       if (state === 'starting') state = 'running';
+      const malformed = reach.setLocation(hello.location.allowedNetworks);
+      if (malformed !== null) {
+        fault(
+          malformed,
+          'the networks of this location are malformed: scripts reach none until they are correct',
+        );
+      }
       leases.begin(hello);
     },
   });
@@ -168,13 +184,15 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   await host.refresh();
   const lanesAtStart = abilities.openLanes();
 
-  const guards = createAgentGuards({ dataDir, client, session, outbox, limits, now });
+  const ownNetwork = () => tools.ownNetworkTrouble();
+  const guards = createAgentGuards({ dataDir, client, session, outbox, limits, ownNetwork, now });
 
   // Claiming. The tools that run jobs are loaded with the first job.
   const jobParts = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
   const tools = createToolLoader({ ...jobParts, config, session, metrics, fault, now });
   const intake = createIntake({ load: tools.load, available: abilities.types, leases, log, metrics, fault });
-  const blocked = () => guards.stopClaiming() || leases.size() >= maxHeldJobs;
+  // Ask the outbox itself: the guards look at it only every few seconds.
+  const blocked = () => guards.stopClaiming() || outbox.status().memoryFull || leases.size() >= maxHeldJobs;
   const claiming = createClaiming({ ...common, lanes, blocked, accept: intake.accept });
   const runtimeWatch = createRuntimeWatch({
     host,
@@ -187,11 +205,14 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
 
   const health = await startHealthServer({
     port: config.healthPort,
+    host: config.healthHost,
     view: () => ({
       state,
       version,
       guards: guards.raised(),
       clockSkewMs: session.clockSkewMs(),
+      lostResults: { dropped: metrics.resultsDropped, damaged: metrics.resultsDamaged },
+      takesNoJobs: guards.takesNoJobs(),
       alive: !helloWatch.isStuck() && !claiming.isStuck(),
     }),
     metricsPage: createLazyMetricsPage({ ...jobParts, metrics, guards, session, outboxLimits: limits, now }),
@@ -201,6 +222,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     throw error;
   });
 
+  reach.setHealthPort(Number(new URL(health.url).port));
   guards.start();
   sender.start();
   claiming.start(lanesAtStart);

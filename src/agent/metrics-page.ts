@@ -2,7 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Registry, type Histogram } from 
 import { lanes as allLanes, type Lane } from '../protocol/check-types.ts';
 import { runtimeIds } from '../protocol/script.ts';
 import type { ArtifactDelivery } from './artifacts/delivery.ts';
-import { guardNames, type Guards } from './metrics/guards.ts';
+import { guardNames } from './metrics/guard-rules.ts';
+import type { Guards } from './metrics/guards.ts';
 import type { Lanes } from './run/lanes.ts';
 import type { Leases } from './run/leases.ts';
 import { JoinedHistogram } from './metrics/histogram-class.ts';
@@ -10,7 +11,8 @@ import { agentMetrics, type AgentMetricName } from './metrics/catalogue.ts';
 import { metricPrefix } from './metrics/definition.ts';
 import type { HistogramName } from './metrics/histograms.ts';
 import type { AgentMetrics } from './metrics/counters.ts';
-import type { Outbox, OutboxLimits } from './outbox/outbox.ts';
+import type { OutboxLimits } from './outbox/options.ts';
+import type { Outbox } from './outbox/outbox.ts';
 import type { ScriptHost } from './script-host.ts';
 import type { Session } from './link/session.ts';
 
@@ -136,6 +138,10 @@ const readers: { readonly [N in ReadName]: Reader<N> } = {
   jobs_claimed_total: ({ metrics }) => metrics.jobsClaimed,
   jobs_released_total: ({ metrics }) => metrics.jobsReleased,
   jobs_unreadable_total: ({ metrics }) => metrics.jobsUnreadable,
+  attempts_starved_total: ({ metrics }) => [
+    { labels: { action: 'repeated' }, value: metrics.attemptsRepeated },
+    { labels: { action: 'overloaded' }, value: metrics.attemptsDisbelieved },
+  ],
 
   slots: (sources) => ofLanes(sources, (lane) => sources.lanes.slots[lane] ?? 0),
   slots_busy: (sources) => ofLanes(sources, (lane) => sources.lanes.running(lane)),
@@ -158,6 +164,8 @@ const readers: { readonly [N in ReadName]: Reader<N> } = {
   results_rejected_total: ({ metrics }) => metrics.resultsRejected,
   results_quarantined_total: ({ metrics }) => metrics.resultsQuarantined,
   results_dropped_total: ({ metrics }) => metrics.resultsDropped,
+  results_damaged_total: ({ metrics }) => metrics.resultsDamaged,
+  results_reduced_total: ({ metrics }) => metrics.resultsReduced,
   results_trimmed_total: ({ metrics }) => metrics.resultsTrimmed,
   outbox_results: ({ outbox }) => {
     const { diskResults, memoryResults } = outbox.status();
@@ -209,6 +217,8 @@ const readers: { readonly [N in ReadName]: Reader<N> } = {
     ];
   },
   faults_total: ({ metrics }) => metrics.faults,
+  own_network_results_total: ({ metrics }) => metrics.ownNetworkResults,
+  own_network_examinations_total: ({ metrics }) => metrics.ownNetworkExaminations,
 };
 
 function places(disk: number, memory: number): readonly Sample<'place'>[] {

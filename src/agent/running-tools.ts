@@ -6,6 +6,9 @@ import type { NamedSecret, Scrubber } from '../secrets/scrubber/scrubber.ts';
 import type { ArtifactDelivery } from './artifacts/delivery.ts';
 import type { KeepArtifacts } from './artifacts/attempt-files.ts';
 import type { RunningTools } from './claiming/intake.ts';
+import type { NamedEndpoint } from './own-network/examination.ts';
+import { serviceEndpoint } from './link/service-endpoint.ts';
+import type { Trouble } from './own-network/troubles.ts';
 import type { Outbox } from './outbox/outbox.ts';
 import { jobScrubbers } from './scrubbing/own-secrets.ts';
 import type { RunParts } from './run/run-job.ts';
@@ -14,7 +17,10 @@ import type { Session } from './link/session.ts';
 import type { WorkDirs } from './folders/work-dir.ts';
 
 /** The settings that affect how jobs run. */
-export type RunSettings = Pick<AgentConfig, 'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence'>;
+export type RunSettings = Pick<
+  AgentConfig,
+  'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence' | 'referenceTargets'
+>;
 
 /**
  * What running jobs needs from its environment. The daemon passes its leases, outbox and artifact delivery. The
@@ -35,6 +41,8 @@ export type RunPorts = Pick<
   | 'now'
 > & {
   settings: RunSettings;
+  /** The service, or the proxy on the way to it: a witness for this host's network. Null = there is none. */
+  service: NamedEndpoint | null;
   /** Types whose executors are loaded, and those that are warmed up before the first job. */
   types: { readonly loaded: readonly JobType[]; readonly warm: readonly JobType[] };
   /** Null if no customer code can run. */
@@ -48,18 +56,39 @@ export type RunPorts = Pick<
  * network. Modules are imported here, not at the top, because an agent without jobs must not load them. Rejects if a
  * module cannot be loaded.
  */
-export async function createRunParts(ports: RunPorts): Promise<{ parts: RunParts; close: () => void }> {
-  const { settings, types, scripts, workDirs, keepArtifacts, ...shared } = ports;
-  const { fault, now } = shared;
-  const [{ loadExecutors }, { createNetwork }, { warmUp }, { createNetworkEvidence }] = await Promise.all([
+export async function createRunParts(
+  ports: RunPorts,
+): Promise<{ parts: RunParts; ownNetworkTrouble: () => Trouble | null; close: () => void }> {
+  const { settings, service, types, scripts, workDirs, keepArtifacts, ...shared } = ports;
+  const { fault, now, metrics } = shared;
+  const [
+    { loadExecutors },
+    { createNetwork },
+    { warmUp },
+    { createNetworkEvidence },
+    { createOwnDelay },
+    { createOwnNetwork },
+  ] = await Promise.all([
     import('./load-executors.ts'),
     import('../executors/system-network.ts'),
     import('./warm-up.ts'),
     import('./run/network-evidence.ts'),
+    import('./load/own-delay.ts'),
+    import('./own-network/own-network.ts'),
   ]);
   const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
   const evidence = settings.networkEvidence ? createNetworkEvidence({ network, now }) : null;
+  const ownDelay = createOwnDelay();
+  const ownNetwork = createOwnNetwork({
+    network,
+    references: settings.referenceTargets,
+    service,
+    ownDelay,
+    now,
+    onExamination: () => (metrics.ownNetworkExaminations += 1),
+  });
   const close = (): void => {
+    ownDelay.close();
     evidence?.close();
     network.close();
   };
@@ -76,22 +105,26 @@ export async function createRunParts(ports: RunPorts): Promise<{ parts: RunParts
     forFiles: { scripts, workDirs, keepArtifacts },
     detectSecrets: scripts !== null && settings.detectSecrets,
     ...(evidence === null ? {} : { evidence }),
+    ownNetwork,
     executorOf,
     network,
+    ownDelay,
   };
-  return { parts, close };
+  return { parts, ownNetworkTrouble: ownNetwork.trouble, close };
 }
 
 /** Loads the modules that an agent needs only once it has work: schemas, executors, network and grading. */
 export type ToolLoader = {
   /** Loads and warms up; includes the executors of scripts if the agent has script code. */
   load: () => Promise<RunningTools>;
+  /** What is wrong with this host's own network; null = nothing is known to be. */
+  ownNetworkTrouble: () => Trouble | null;
   close: () => void;
 };
 
 export function createToolLoader(
   options: Pick<RunPorts, 'version' | 'lanes' | 'leases' | 'metrics' | 'fault' | 'now'> & {
-    config: RunSettings;
+    config: RunSettings & Pick<AgentConfig, 'serviceUrl' | 'proxy'>;
     host: Pick<ScriptHost, 'carriesScripts' | 'scripts'>;
     workDirs: WorkDirs;
     artifacts: Pick<ArtifactDelivery, 'keep'>;
@@ -107,15 +140,17 @@ export function createToolLoader(
   const { carriesScripts } = host;
   let closed = false;
   let closeParts = () => {};
+  let ownNetworkTrouble: () => Trouble | null = () => null;
   return {
     load: async () => {
       const [{ parseJob }, { runJob, reportInvalid }] = await Promise.all([
         import('./claiming/parse-job.ts'),
         import('./run/run-job.ts'),
       ]);
-      const { parts, close } = await createRunParts({
+      const { parts, close, ...own } = await createRunParts({
         ...shared,
         settings: config,
+        service: serviceEndpoint(config),
         types: {
           loaded: carriesScripts ? jobTypes : uptimeTypes,
           warm: carriesScripts ? probeTypes : uptimeTypes,
@@ -129,9 +164,11 @@ export function createToolLoader(
         clockSkewMs: () => significantSkew(session.clockSkewMs()),
       });
       closeParts = close;
+      ({ ownNetworkTrouble } = own);
       if (closed) close();
       return { parseJob, runJob, reportInvalid, parts };
     },
+    ownNetworkTrouble: () => ownNetworkTrouble(),
     close: () => {
       closed = true;
       closeParts();

@@ -1,6 +1,7 @@
 import { readLogLevel } from '../config.ts';
 import { readServiceConfig, type ServiceConfig } from '../config/service.ts';
 import type { Environment } from '../config/read.ts';
+import { unverifiedTlsWarning } from '../config/unverified-tls.ts';
 import { exitCodes } from '../errors.ts';
 import { createLog, type Log } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber/scrubber.ts';
@@ -25,6 +26,8 @@ export async function runService(
   const config = readServiceConfig(env);
   let scrubber = createScrubber(secretsOf(config));
   const log = createLog({ level, scrub: (line) => scrubber.text(line) });
+  const warning = unverifiedTlsWarning(env);
+  if (warning !== null) log.warn(warning);
   const expectExit = logEveryExit(log, 'the service');
   const stopped = nextSignal(log);
   let running: RunningService;

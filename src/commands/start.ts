@@ -2,6 +2,7 @@ import { createAgent } from '../agent/agent.ts';
 import { ownSecrets } from '../agent/scrubbing/own-secrets.ts';
 import { readAgentConfig, readLogLevel } from '../config.ts';
 import type { Environment } from '../config/read.ts';
+import { unverifiedTlsWarning } from '../config/unverified-tls.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber/scrubber.ts';
@@ -23,6 +24,8 @@ export async function runStart(env: Environment): Promise<number> {
   const config = readAgentConfig(env);
   const scrubber = createScrubber(ownSecrets(config));
   const log = createLog({ level: readLogLevel(env), scrub: scrubber.text });
+  const warning = unverifiedTlsWarning(env);
+  if (warning !== null) log.warn(warning);
   const agent = createAgent({ config, log, version });
 
   let signals = 0;

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { exitCodes, FatalError } from '../errors.ts';
 import { Secret } from '../secrets/secret.ts';
 import { codeOf } from '../system-errors.ts';
@@ -24,6 +25,13 @@ export function integer(env: Environment, name: string, fallback: number, min: n
     fail(`${name} must be a whole number from ${min} to ${max}, but is "${value}"`);
   }
   return number;
+}
+
+/** An IP address; null if the variable is not set. */
+export function address(env: Environment, name: string): string | null {
+  const value = text(env, name);
+  if (value === null || isIP(value) !== 0) return value;
+  return fail(`${name} must be an IP address of this machine, such as 127.0.0.1`);
 }
 
 export function flag(env: Environment, name: string, fallback: boolean): boolean {
@@ -82,13 +90,18 @@ export function secret(env: Environment, name: string): Secret | null {
   return first === '' ? fail(`${name}_FILE: ${file} is empty`) : new Secret(first);
 }
 
+const proxySchemes = ['http:', 'https:', 'socks5:', 'socks5h:'];
+
+/** A proxy for management traffic; a bare host and port is an http proxy. */
 export function proxyUrl(env: Environment, name: string): Secret | null {
   const value = text(env, name.toLowerCase()) ?? text(env, name);
   if (value === null) return null;
   const withScheme = value.includes('://') ? value : `http://${value}`;
   const parsed = URL.canParse(withScheme) ? new URL(withScheme) : null;
-  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) {
-    fail(`${name} must be a URL like http://user:password@proxy:3128`);
+  if (parsed === null || !proxySchemes.includes(parsed.protocol) || parsed.hostname === '') {
+    fail(
+      `${name} must be a URL like http://user:password@proxy:3128 (http, https, socks5, or socks5h, which resolves names at the proxy)`,
+    );
   }
   if (!isDecodable(parsed.username) || !isDecodable(parsed.password)) {
     fail(`${name}: user and password must be percent-encoded (write % as %25)`);

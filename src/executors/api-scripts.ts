@@ -9,8 +9,9 @@ import type { ScriptedRequest } from './http/api-request.ts';
 import { textOf } from './http/body.ts';
 import type { Received } from './http/exchange.ts';
 import { shownUrl, type HttpReport, type HttpRequest } from './http/request.ts';
-import { shortened } from './interface/shorten.ts';
+import { shortened } from '../shortened.ts';
 import { rounded } from '../rounding.ts';
+import { secretsOfHeader } from '../sensitive-headers.ts';
 
 /**
  * Setup and teardown around the request of one attempt of an API check: group setup, check setup, request, check
@@ -71,12 +72,25 @@ export async function openScriptedRun(
     }
   };
 
+  /** Values of sensitive headers are secret wherever a script prints them. */
+  const keepHeaders = (headers: { readonly [name: string]: string | string[] | undefined }) => {
+    for (const [name, given] of Object.entries(headers)) {
+      for (const value of [given ?? []].flat()) {
+        // A value with variables is as secret as they are.
+        if (value.includes('{{')) continue;
+        for (const secret of secretsOfHeader(name, value)) addSecret(`header ${name}`, secret);
+      }
+    }
+  };
+
   return {
     setup: async () => {
       const given = requestFor(job.request);
+      keepHeaders(given.headers);
       try {
         const after = await session.setup(given);
         keepSecret(after.env);
+        keepHeaders(after.request.headers);
         if (after.failure !== null) return { failure: after.failure.reason };
         const request = changedRequest(job.request, given, after.request);
         if ('code' in request) return { failure: request };
@@ -95,8 +109,11 @@ export async function openScriptedRun(
       }
       const text = textOf(isOver ? body.bytes.subarray(0, shownBodyBytes) : body.bytes, body.charset);
       const given = { ...responseFor(report, response), body: text };
+      const sent = sentRequest(request);
+      keepHeaders(sent.headers);
+      keepHeaders(given.headers);
       try {
-        const after = await session.teardown(sentRequest(request), given);
+        const after = await session.teardown(sent, given);
         keepSecret(after.env);
         const changed = after.response.body === text ? null : after.response.body;
         return { body: changed, failure: after.failure?.reason ?? null };
@@ -142,7 +159,7 @@ function changedRequest(check: ApiRequest, given: ScriptRequest, after: ScriptRe
   if (method === undefined) {
     return reasonOf(
       'SCRIPT_INVALID',
-      `request.method is ${JSON.stringify(after.method.slice(0, 50))} after the setup scripts; use one of ${methods.join(', ')}`,
+      `request.method is ${JSON.stringify(shortened(after.method, 50))} after the setup scripts; use one of ${methods.join(', ')}`,
     );
   }
   const pairs = (name: 'headers' | 'queryParameters'): KeyValue[] =>

@@ -1,19 +1,18 @@
-import type { Assertion } from '../protocol/assertions.ts';
 import { attemptTimeoutMs } from '../protocol/check-types.ts';
 import type { JobOf } from '../protocol/job.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
-import { JobAborted, toError } from '../errors.ts';
+import { JobAborted } from '../errors.ts';
 import { apiRequest } from './http/api-request.ts';
-import { parseJsonDocument } from './assertions/json-path-document.ts';
-import { evaluateAssertions, type Found } from './assertions/evaluate.ts';
+import type { AssertionSources } from './assertions/evaluate.ts';
 import type { ScriptedRun } from './api-scripts.ts';
 import type { ExecutionContext, Executor, Outcome } from './interface/executor.ts';
-import { decodeBody, mediaTypeOf, storedBody, textOf, type DecodedBody } from './http/body.ts';
+import { decodeBody, mediaTypeOf, storedBody, type DecodedBody } from './http/body.ts';
+import { responseAssertions } from './http/body-assertions.ts';
+import type { AssertedBody } from './http/body-sources.ts';
 import { HttpFailure } from './http/failures.ts';
 import type { Received } from './http/exchange.ts';
 import { commonDetails, outcomeOf, invalidRequestOutcome, baseOutcome } from './http/outcome.ts';
 import { maxBodyBytes, performRequest, type HttpReport, type HttpRequest } from './http/request.ts';
-import { shortened } from './interface/shorten.ts';
 
 /**
  * One request of an API check, with its setup and teardown scripts. Passes if the status is below 400 and the body
@@ -82,7 +81,11 @@ async function runRequest(
   const assertions =
     response === null || body === null || isFatal(report)
       ? []
-      : evaluateAssertions(check.assertions, sourcesOf(report, response, body));
+      : await responseAssertions(check.assertions, {
+          body: assertedBody(response, body),
+          others: otherSources(report, response),
+          signal: whole.signal,
+        });
   const base = failure === null ? baseOutcome(report) : { ok: false as const, reason: failure };
   return outcomeOf(report, { base, assertions, details });
 }
@@ -159,45 +162,17 @@ function isFatal({ failure }: HttpReport): boolean {
   return failure !== null && failure.code !== 'HTTP_DECODING_FAILED';
 }
 
-type Sources = Parameters<typeof evaluateAssertions>[1];
+function assertedBody(response: Received, body: ResponseBody): AssertedBody {
+  const { type, charset } = mediaOf(response, body);
+  return { bytes: body.bytes, cut: body.cut, error: body.error, mediaType: type, charset };
+}
 
-function sourcesOf(report: HttpReport, response: Received, body: ResponseBody): Sources {
-  const media = mediaOf(response, body);
-  let text: string | null = null;
-  const readText = () => (text ??= textOf(body.bytes, media.charset));
-  let json: Found | null = null;
-  const unreadable = body.error;
+function otherSources(report: HttpReport, response: Received): AssertionSources {
   return {
     STATUS_CODE: () => ({ value: response.status }),
     RESPONSE_TIME: () => ({ value: report.timings.total }),
-    HEADERS: (_assertion: Assertion) => ({ value: response.headers }),
-    TEXT_BODY: () => (unreadable === null ? { value: readText() } : { error: unreadable }),
-    JSON_BODY: () =>
-      (json ??= unreadable === null ? jsonOf(body, media.type, readText) : { error: unreadable }),
+    HEADERS: () => ({ value: response.headers }),
   };
-}
-
-function jsonOf(body: DecodedBody, type: string, text: () => string): Found {
-  if (type !== 'application/json' && !type.endsWith('+json')) {
-    const shownType = type === '' ? 'has no Content-Type' : `has the Content-Type ${shortened(type, 100)}`;
-    return { error: `the response ${shownType}; JSON_BODY needs application/json` };
-  }
-  if (body.cut)
-    return {
-      error: 'the body is larger than 25 MB and was cut there, so it is not a complete JSON document',
-    };
-  try {
-    return { value: parseJsonDocument(text()) };
-  } catch (error: unknown) {
-    return {
-      error: `the body is not JSON: ${withoutExcerpt(toError(error).message)}`,
-    };
-  }
-}
-
-/** The error message of JSON.parse without the excerpt that it shows, which may be part of a secret. */
-function withoutExcerpt(message: string): string {
-  return shortened(message.replace(/, (?:\.\.\.)?"[^]*"(?:\.\.\.)? is not valid JSON$/, ''), 200);
 }
 
 function requestDetails(request: HttpRequest): { headers: Record<string, string | string[]> } {

@@ -17,6 +17,7 @@ import type { ExecutionContext, Executor, Outcome } from './interface/executor.t
 import { deadlinePassed } from './tcp/errors.ts';
 import { timingsOf, type Phases } from './tcp/timings.ts';
 import { rounded } from '../rounding.ts';
+import { shortened } from '../shortened.ts';
 
 /** How long the agent waits for one of several servers before it queries the next. */
 const serverShareMs = 5000;
@@ -266,7 +267,7 @@ function shownAnswer({ json, text }: Answer): Record<string, unknown> {
   return {
     returnCode: json.Status,
     answer: { ...json, Answer: records },
-    text: text.slice(0, maxShownText),
+    text: shortened(text, maxShownText),
     truncated: records.length < json.Answer.length || text.length > maxShownText,
   };
 }

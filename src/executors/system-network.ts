@@ -16,7 +16,7 @@ import { createIpv6Routes, type Ipv6Routes } from './resolve/ipv6.ts';
 import { toAsciiName, unbracketed } from './interface/name.ts';
 import { lookupByOs } from './resolve/os.ts';
 import { createStubResolver } from './resolve/stub.ts';
-import { shortened } from './interface/shorten.ts';
+import { shortened } from '../shortened.ts';
 
 export type NetworkOptions = {
   /** True: resolve names with getaddrinfo. False: use the hosts file and query the name servers directly. */

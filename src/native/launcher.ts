@@ -9,7 +9,17 @@ export type LauncherProbe = {
   landlockVersion: number;
   /** Namespaces need a user namespace, because the agent has no CAP_SYS_ADMIN. */
   userNamespace: boolean;
-  errors: { noNewPrivs: number; capabilities: number; seccomp: number; landlock: number; namespaces: number };
+  /** The supervisor copies the program's sockets; otherwise it makes them itself. */
+  copiesSockets: boolean;
+  errors: {
+    noNewPrivs: number;
+    capabilities: number;
+    seccomp: number;
+    landlock: number;
+    namespaces: number;
+    mounts: number;
+    network: number;
+  };
 };
 
 /** The launcher (src/native/launcher), built to build/native below the package's root; null if it was not built. */

@@ -64,6 +64,8 @@ const jobFields = {
   leaseExpiresAt: IsoTime,
   /** No attempt may start or continue after this moment. */
   deadline: IsoTime,
+  /** Milliseconds from the answer to the deadline, so that no clock matters; absent in jobs of older services. */
+  remainingMs: Type.Optional(Type.Number({ minimum: 0 })),
   shouldFail: Type.Boolean(),
   /** Milliseconds; null = no limit. */
   degradedResponseTime: Nullable(Type.Number({ minimum: 0 })),

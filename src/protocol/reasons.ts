@@ -89,6 +89,8 @@ export const reasonOwner = {
   // the agent
   INTERNAL: 'ours',
   DISK_FULL: 'ours',
+  /** The agent's data folder cannot be written: it is read-only, immutable or broken. */
+  DISK_UNAVAILABLE: 'ours',
   ICMP_UNAVAILABLE: 'ours',
   BROWSER_UNAVAILABLE: 'ours',
   /** The service did not deliver the code bundle of a suite. */
@@ -96,16 +98,23 @@ export const reasonOwner = {
   /** The limits for scripts cannot be enforced on this host. */
   SANDBOX_UNAVAILABLE: 'ours',
   NETWORK_UNAVAILABLE: 'ours',
+  /** The network of the agent's own host failed: link, address, route, gateway, resolver or proxy. */
+  OWN_NETWORK: 'ours',
   RESULT_TOO_LARGE: 'ours',
+  /** The agent was starved of processor time, which alone explains a bad result. */
+  AGENT_OVERLOADED: 'ours',
   // the service
   CANCELLED: 'ours',
-  /** The service was not running when the run was due. */
+  /** The service was away when the run was due or was to be claimed: it or its database did not work. */
   NOT_SCHEDULED: 'ours',
   NOT_CLAIMED: 'ours',
   NO_AGENT: 'ours',
   /** The previous run of the suite was still in progress when this one was due. */
   STILL_RUNNING: 'ours',
+  /** Agents had the run and disappeared before they began it, too often. */
   LEASE_EXPIRED: 'ours',
+  /** Two agents disappeared while they were running it, so it is not given to another one. */
+  AGENT_LOST: 'ours',
 } as const satisfies Record<string, 'target' | 'script' | 'ours'>;
 
 export type ReasonCode = keyof typeof reasonOwner;

@@ -35,7 +35,13 @@ export const HelloRequest = Type.Object({
 });
 export const HelloResponse = Type.Object({
   agentId: Uuid,
-  location: Type.Object({ id: Uuid, name: Type.String(), slugName: Type.String() }),
+  location: Type.Object({
+    id: Uuid,
+    name: Type.String(),
+    slugName: Type.String(),
+    /** Networks that customer code may reach; absent or null = every network that is not special. */
+    allowedNetworks: Type.Optional(Type.Union([Type.Null(), Type.Array(Type.String())])),
+  }),
   leaseSeconds: Type.Number(),
   renewSeconds: Type.Number(),
   limits: Type.Object({

@@ -3,6 +3,7 @@ import { createApiScriptHost } from './api/run.ts';
 import { playwrightCaches } from './playwright/browsers.ts';
 import { announceConfinement } from './process/confinement.ts';
 import { createPlaywrightRunner } from './playwright/run.ts';
+import { limitScriptNetwork, type ScriptNetwork } from './process/script-network.ts';
 import { installedRuntimes, type Runtime } from './process/runtimes.ts';
 import type { Scripts } from './interface/scripts.ts';
 import { createSuiteRunner } from './suite/run-suite.ts';
@@ -23,6 +24,8 @@ export type ScriptsOptions = Pick<
   extraCaFile?: string | null;
   /** Where to look for Playwright's own builds before the usual places. */
   playwrightBrowsersPath?: string | null;
+  /** How far scripts reach; asked when a script's process starts. */
+  network: () => ScriptNetwork;
   warn: (line: string) => void;
 };
 
@@ -33,6 +36,7 @@ export function createScripts(given: ScriptsOptions): Scripts {
   const installed = playwrightCaches(given.playwrightBrowsersPath);
   const options = { ...given, extraCaFile, installed, browsers: { installed } };
   announceConfinement(options.warn);
+  limitScriptNetwork(options.network);
   let runtimes: Runtime[] = [];
   const runtimeOf = (name: string): Runtime => {
     const known = (): Runtime | undefined => runtimes.find((each) => each.name === name);

@@ -3,6 +3,7 @@ import type { Log } from '../log.ts';
 import { createAgenticChecks } from './agentic/run-checks.ts';
 import { createAlertTimers } from './alerting/alert-timers.ts';
 import { createAlertFollower } from './alerting/follow-alerts.ts';
+import { createLocationFollower } from './alerting/follow-locations.ts';
 import { handleAnalyses } from './analyses/analyse.ts';
 import { analyseNewGroups } from './analyses/queue.ts';
 import { createLocationSampling, createQueueWaits, type QueueWaits } from './locations/sampling.ts';
@@ -44,6 +45,8 @@ type Deps = {
   files: ArtifactFiles;
   log: Log;
   now: () => number;
+  /** Jumps of the clock so far, as SteadyClock.adopted. */
+  adopted: () => number;
   random: () => number;
   publicUrl: () => string;
 };
@@ -59,9 +62,14 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
   const waits = createQueueWaits({ db, now, log });
   const alerting = { background, now, incidents: triggeredIncidents(background) };
   const onNewErrors = config.analysis.automatic ? analyseNewGroups(background, now) : undefined;
-  const followers = [createErrorFollower(onNewErrors), createAlertFollower(alerting), noteRollups];
+  const followers = [
+    createErrorFollower(onNewErrors),
+    createAlertFollower(alerting),
+    createLocationFollower(alerting),
+    noteRollups,
+  ];
   const loops: Pick<Loop, 'start' | 'stop'>[] = [
-    createScheduler({ db, now, random: deps.random, log }),
+    createScheduler({ db, now, adopted: deps.adopted, random: deps.random, log }),
     createHeartbeatTimers({ db, now, log }),
     createGroupRuns({ db, now, log }),
     createAgenticChecks({
@@ -103,5 +111,5 @@ function handleQueues(background: Background, deps: Deps): void {
   createNotifications(background, { ...delivery, config: config.notifications });
   const sendMail = createMailer(config.notifications, publicUrl);
   handleSubscriberMails(background, { ...delivery, sendMail });
-  handleMaintenanceEvents(background, { db, now, followers: [mailMaintenanceEvents(background)] });
+  handleMaintenanceEvents(background, { db, now, followers: [mailMaintenanceEvents(background, { now })] });
 }

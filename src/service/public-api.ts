@@ -16,7 +16,7 @@ import { registerAlertChannels } from './alert-channels/routes.ts';
 import { AlertNotification, registerAlertNotifications } from './alert-channels/notification-routes.ts';
 import { ErrorBody } from './http/fields/api-errors.ts';
 import { ApiKey, NewApiKey, registerApiKeys } from './accounts/keys/routes.ts';
-import { CheckAlert, registerCheckAlerts } from './alerting/routes.ts';
+import { CheckAlert, LocationAlert, registerCheckAlerts, registerLocationAlerts } from './alerting/routes.ts';
 import { Asset, registerCheckResultAssets } from './results/asset-routes.ts';
 import { CheckResult, CheckResultPage, registerCheckResults } from './results/routes.ts';
 import { AnyCheck, checkSchemas } from './checks/fields/schema.ts';
@@ -47,6 +47,7 @@ import {
 } from './incidents/schema.ts';
 import { registerIncidentUpdates } from './incidents/update-routes.ts';
 import { registerIncidents } from './incidents/routes.ts';
+import { apiShape } from './http/body-shape.ts';
 import { bodyBytes, checkInput } from './http/input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './bundles/routes.ts';
 import { NewLocationKey } from './locations/keys.ts';
@@ -106,6 +107,7 @@ const components = [
   Asset,
   CheckStatus,
   CheckAlert,
+  LocationAlert,
   ErrorGroup,
   PendingAnalysis,
   RootCauseAnalysis,
@@ -148,7 +150,7 @@ const components = [
 /** Registers `/v1` and `/v2`: authentication, input limits and every resource. */
 export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
   for (const schema of components) app.addSchema(schema);
-  const authenticate = createAuthentication({ db: deps.db, now: deps.now });
+  const authenticate = createAuthentication(deps);
   void app.register(async (instance) => {
     instance.addHook('onRequest', authenticate);
     if (deps.rateLimit !== undefined && deps.rateLimit > 0) {
@@ -159,6 +161,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     instance.addHook('preValidation', checkInput);
     instance.addHook('onRoute', (route) => {
       route.bodyLimit ??= bodyBytes;
+      route.config = { ...route.config, shape: apiShape };
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
     registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
@@ -178,6 +181,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
     registerCheckAlerts(api, deps);
+    registerLocationAlerts(api, deps);
     registerErrorGroups(api, deps, { analysesOfGroups });
     registerRootCauseAnalyses(api, deps);
     registerAlertChannels(instance, api, deps);

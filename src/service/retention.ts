@@ -21,6 +21,7 @@ import { deleteOldGroupRuns } from './triggers/group-run-statements.ts';
 import { deleteOldHeartbeatEvents } from './heartbeats/statements.ts';
 import { deleteAbandonedJobs } from './scheduling/jobs-expiry.ts';
 import { deleteOldMaintenances } from './maintenance/occurrence-statements.ts';
+import { deleteOldMails } from './public-pages/mail-statements.ts';
 import { createPartitions } from './db/partitions.ts';
 import { dropRollupPartitions } from './analytics/rollup-statements.ts';
 import type { Loop } from './engine/loop.ts';
@@ -91,6 +92,7 @@ function jobsAndAgents(db: Db): CleanUp {
   return async (time) => {
     await deleteAbandonedJobs(db, { before: new Date(time - finishedJobDays * dayMs), limit: 500 });
     await deleteOldAgents(db, new Date(time - dayMs));
+    await deleteOldMails(db, new Date(time - dayMs));
     const before = new Date(time - agentEventDays * dayMs);
     await trimAgentEvents(db, { before, max: maxAgentEvents, limit: 500 });
     return false;

@@ -2,7 +2,9 @@ import type { AddressInfo } from 'node:net';
 import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { createAgentCallLimits } from './agents/call-limits.ts';
 import { registerAgentRoutes } from './agents/routes.ts';
+import { createWrongKeys } from './http/wrong-keys.ts';
 import { buildApp } from './app.ts';
 import { openArtifactStore } from './artifacts/store.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -10,8 +12,10 @@ import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import type { Keys } from './keys-file.ts';
+import { createServiceClock, type HostClock } from './engine/service-clock.ts';
 import { createOwnWork } from './own-work.ts';
 import { createRetention } from './retention.ts';
+import { systemClock } from '../steady-clock.ts';
 import { codeOf } from '../system-errors.ts';
 
 export type RunningService = {
@@ -31,8 +35,10 @@ export type RunningService = {
 type Options = {
   config: ServiceConfig;
   log: Log;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; absent = the clock of the database's server or of the host. */
   now?: () => number;
+  /** The host's clocks; absent = those of this machine. */
+  host?: HostClock;
   /** From 0 to 1. */
   random?: () => number;
 };
@@ -42,7 +48,7 @@ type Options = {
  * FatalError (configuration, database in use, port in use).
  */
 export async function startService(options: Options): Promise<RunningService> {
-  const { config, log, now = Date.now } = options;
+  const { config, log } = options;
   // oxlint-disable-next-line eslint/no-restricted-properties -- this is where chance comes in
   const random = options.random ?? Math.random;
   // Closers of the opened parts, in order of opening. They are called in reverse.
@@ -62,6 +68,10 @@ export async function startService(options: Options): Promise<RunningService> {
     });
     closers.push(() => db.close());
     await migrate(db);
+    const clock = await createServiceClock({ db, host: options.host ?? systemClock, log });
+    const { now = clock.now } = options;
+    closers.push(async () => clock.loop?.stop());
+    clock.loop?.start();
     const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
     const { files, bundles, close: closeStore } = await openArtifactStore({ config, log });
     closers.push(closeStore);
@@ -74,8 +84,19 @@ export async function startService(options: Options): Promise<RunningService> {
     // Set as soon as the service listens.
     let localAddress: string | null = null;
     const publicUrl = () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`;
-    const work = await createOwnWork({ db, encryption, config, files, log, now, random, publicUrl });
+    const work = await createOwnWork({
+      db,
+      encryption,
+      config,
+      files,
+      log,
+      now,
+      adopted: clock.adopted,
+      random,
+      publicUrl,
+    });
     closers.push(() => work.stop());
+    const wrongKeys = config.rateLimit > 0 ? createWrongKeys({ now }) : undefined;
     const app = await buildApp(
       {
         db,
@@ -88,6 +109,7 @@ export async function startService(options: Options): Promise<RunningService> {
         canMail: config.notifications.smtpUrl !== null,
         retention: config.retention,
         rateLimit: config.rateLimit,
+        wrongKeys,
         publicPages: config.publicPages,
       },
       {
@@ -103,6 +125,8 @@ export async function startService(options: Options): Promise<RunningService> {
               log,
               files,
               bundles,
+              wrongKeys,
+              limits: config.rateLimit > 0 ? createAgentCallLimits({ now }) : undefined,
               resultDays: config.retention.resultDays,
               waits: work.waits,
             }),

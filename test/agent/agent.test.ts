@@ -81,6 +81,7 @@ describe('health', () => {
       version: '1.2.3',
       guards: expect.any(Array),
       clockSkewMs: expect.any(Number),
+      lostResults: { dropped: 0, damaged: 0 },
     });
     expect(Math.abs(Number(body['clockSkewMs']) - 60_000)).toBeLessThan(2000);
   });
@@ -226,6 +227,15 @@ describe('attempts', () => {
     const peer = await startPeer({ timeOffsetMs: -3_600_000 });
     await startAgent();
     peer.add(tcpJob(await target(), { deadline: new Date(Date.now() - 3_590_000).toISOString() }));
+    await until(() => finals().length === 1, 'a final result');
+    expect(finals()[0]?.status).toBe('passed');
+  });
+
+  test('a service whose clock was set after hello does not shorten deadlines: the job has the time that remains', async () => {
+    const peer = await startPeer();
+    await startAgent();
+    const deadline = new Date(Date.now() - 3_590_000).toISOString();
+    peer.add(tcpJob(await target(), { deadline, remainingMs: 60_000 }));
     await until(() => finals().length === 1, 'a final result');
     expect(finals()[0]?.status).toBe('passed');
   });

@@ -20,7 +20,10 @@ export type Daemon = {
   /** The targets that are open. */
   readonly servers: Server[];
   startPeer: (...options: Parameters<typeof startProtocolPeer>) => Promise<ProtocolPeer>;
-  startAgent: (env?: Record<string, string>) => Promise<Agent>;
+  startAgent: (
+    env?: Record<string, string>,
+    more?: Partial<Parameters<typeof createAgent>[0]>,
+  ) => Promise<Agent>;
   /** A port that accepts; `hold` leaves the connection open without a word. */
   target: (hold?: boolean) => Promise<number>;
   until: (condition: () => boolean | Promise<boolean>, what: string, timeoutMs?: number) => Promise<void>;
@@ -67,7 +70,7 @@ export function daemonTests(): Daemon {
       ...env,
     });
   }
-  async function startAgent(env: Record<string, string> = {}): Promise<Agent> {
+  const startAgent: Daemon['startAgent'] = async (env = {}, more = {}) => {
     const log = createLog({
       level: 'DEBUG',
       scrub: (line) => line,
@@ -77,10 +80,10 @@ export function daemonTests(): Daemon {
     // The runtimes and engines of this machine must not change the results. With a runtime, this agent could run scripts.
     const runtimesFolder = join(folder, 'no-runtimes');
     mkdirSync(runtimesFolder, { recursive: true });
-    agent = createAgent({ ...options, runtimesFolder, enginesFolder: join(folder, 'no-engines') });
+    agent = createAgent({ ...options, runtimesFolder, enginesFolder: join(folder, 'no-engines'), ...more });
     await agent.start();
     return agent;
-  }
+  };
 
   async function target(hold = false): Promise<number> {
     const sockets = new Set<net.Socket>();

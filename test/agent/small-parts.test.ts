@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { backoffMs, pause } from '../../src/agent/link/backoff.ts';
 import { anonymised } from '../../src/agent/link/fault-events.ts';
-import { judge, type GuardSources } from '../../src/agent/metrics/guards.ts';
 import { browserSlots, machine } from '../../src/agent/link/machine.ts';
 import { serialised } from '../../src/agent/run/result.ts';
 import { createSession } from '../../src/agent/link/session.ts';
 import { createTurnWatch } from '../../src/agent/metrics/turn-watch.ts';
+import { ServiceError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import type { Result } from '../../src/protocol/result.ts';
 
@@ -93,40 +93,47 @@ test('a clock that is set is noticed, and compared with the service again', asyn
   expect({ hellos, skew: session.clockSkewMs() }).toEqual({ hellos: 2, skew: 3_600_000 });
 });
 
-describe('guards', () => {
-  const state = (more: object = {}): Parameters<typeof judge>[0] => ({
-    ...({
-      dataDir: '/',
-      memoryLimitBytes: 1000 * 2 ** 20,
-      serviceFailingSince: () => null,
-      clockSkewMs: () => null,
-      outbox: () => ({ diskBytes: 0, memoryBytes: 0, diskError: null }),
-      outboxCapBytes: 1000 * 2 ** 20,
-      outboxMemoryBytes: 100 * 2 ** 20,
-      now: () => 1_000_000,
-    } satisfies GuardSources),
-    freeBytes: 2 ** 30,
-    lateByMs: 0,
-    rssBytes: 2 ** 20,
-    ...more,
+test.each([
+  [0, 30_000],
+  [1, 37_500],
+])('hello waits as long as the service asks, chance %d: %d ms', async (chance, expected) => {
+  const stopped = new AbortController();
+  const lines: string[] = [];
+  const session = createSession({
+    client: {
+      call: () =>
+        Promise.reject(
+          new ServiceError('SERVICE_REFUSED', 'too many', {
+            status: 429,
+            retryable: true,
+            retryAfterMs: 30_000,
+          }),
+        ),
+      failingSince: () => null,
+      close: () => undefined,
+    },
+    log: createLog({
+      level: 'WARN',
+      scrub: (line) => line,
+      destination: {
+        write: (line: string) => {
+          lines.push(line);
+          // The wait has begun: the agent stops, so that the test need not wait.
+          stopped.abort();
+        },
+      },
+    }),
+    watch: createTurnWatch(),
+    instanceId: 'i',
+    version: '1',
+    abilities: () => ({ checkTypes: [], runtimes: [], engines: [], lanes: {} }),
+    now: () => 0,
+    random: () => chance,
+    stopped: stopped.signal,
+    onAccepted: () => undefined,
   });
-  test.each([
-    [{}, []],
-    [{ freeBytes: null }, []],
-    [{ freeBytes: 64 * 2 ** 20 }, []],
-    [{ freeBytes: 64 * 2 ** 20 - 1 }, ['disk']],
-    [{ outbox: () => ({ diskBytes: 0, memoryBytes: 0, diskError: new Error('ENOSPC') }) }, ['disk']],
-    [{ outbox: () => ({ diskBytes: 0, memoryBytes: 51 * 2 ** 20, diskError: null }) }, ['outbox']],
-    [{ outbox: () => ({ diskBytes: 901 * 2 ** 20, memoryBytes: 0, diskError: null }) }, ['outbox']],
-    [{ rssBytes: 921 * 2 ** 20 }, ['memory']],
-    [{ lateByMs: 201 }, ['event-loop']],
-    [{ serviceFailingSince: () => 970_000 }, []],
-    [{ serviceFailingSince: () => 969_999 }, ['service']],
-    [{ clockSkewMs: () => -5001 }, ['clock']],
-    [{ clockSkewMs: () => 5000 }, []],
-  ])('%#', (more, expected) => {
-    expect(judge(state(more)).map(({ name }) => name)).toEqual(expected);
-  });
+  await expect(session.get(new AbortController().signal)).rejects.toThrow();
+  expect(lines.map((line) => (JSON.parse(line) as { retryInMs: number }).retryInMs)).toEqual([expected]);
 });
 
 test.each([

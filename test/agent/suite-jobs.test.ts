@@ -35,6 +35,20 @@ test('renewals carry the stage and scrubbed log lines; the result has the comple
   expect(faults).toEqual([]);
 });
 
+test('the service learns at once that a suite runs, long before the first renewal is due', async () => {
+  const { parts } = await start({ renewSeconds: 3_600 });
+  const job = claimed(suiteJob());
+  bench.run = async () => {
+    await expect.poll(renewals, { timeout: 10_000 }).toMatchObject([{ jobId: job.jobId, stage: 'running' }]);
+    return passed();
+  };
+  await runJob(job, parts);
+  // A check without customer code cannot end its agent: it costs no call.
+  await runJob(claimed(tcpJob(1)), parts);
+  expect(renewals()).toHaveLength(1);
+  expect(faults).toEqual([]);
+});
+
 test('lines of a failed renewal are sent again; a service that refuses them still renews the lease', async () => {
   const { peer, parts } = await start();
   bench.run = async ({ log: say }) => {

@@ -32,6 +32,7 @@ async function start(env: Record<string, string> = {}): Promise<void> {
       API_KEY: peerKey,
       SERVICE_URL: peer.url.href,
       AGENT_HEALTH_PORT: '0',
+      SCRIPT_ALLOWED_NETWORKS: '0.0.0.0/0,::/0,127.0.0.0/8,::1',
       AGENT_DATA_DIR: join(folder, 'data'),
       AGENT_SHUTDOWN_GRACE_SECONDS: '1',
       ...env,

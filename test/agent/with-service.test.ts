@@ -55,6 +55,7 @@ function configWith(key: string) {
     API_KEY: key,
     SERVICE_URL: service.url,
     AGENT_HEALTH_PORT: '0',
+    SCRIPT_ALLOWED_NETWORKS: '0.0.0.0/0,::/0,127.0.0.0/8,::1',
     AGENT_DATA_DIR: join(folder, 'agent'),
     AGENT_SHUTDOWN_GRACE_SECONDS: '5',
   });

@@ -124,6 +124,8 @@ export const cases: { readonly [name: string]: Release } = {
         useOsDnsResolver: true,
         dependencyCache: 'off',
         detectSecrets: true,
+        scriptAllowedNetworks: ['10.0.0.0/8', '10.1.2.3:443', '[fd00::/8]:8000-8100', 'fd00::1'],
+        scriptDeniedNetworks: ['10.9.0.0/16'],
       },
       icmp: { netRaw: true },
       strategy: { rollingUpdate: { maxSurge: '25%' } },

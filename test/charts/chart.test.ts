@@ -172,7 +172,15 @@ describe.skipIf(!canRender)('the chart', () => {
     const answers = async (state: AgentState, alive: boolean) => {
       const health = await startHealthServer({
         port: 0,
-        view: () => ({ state, alive, version: '1', guards: [], clockSkewMs: null }),
+        view: () => ({
+          state,
+          alive,
+          takesNoJobs: false,
+          version: '1',
+          guards: [],
+          clockSkewMs: null,
+          lostResults: { dropped: 0, damaged: 0 },
+        }),
         metricsPage: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
       });
       try {

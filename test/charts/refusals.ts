@@ -36,6 +36,11 @@ export const refusals: readonly [what: string, values: Values, told: string][] =
     'agent.logLevel: agent.logLevel must be one of the following',
   ],
   [
+    'a network that is none',
+    { agent: { scriptDeniedNetworks: ['10.0.0.0/8', 'intranet.example'] } },
+    'agent.scriptDeniedNetworks.1: Does not match pattern',
+  ],
+  [
     'too long a grace',
     { deployments: { all: { shutdownGraceSeconds: 90_000 } } },
     'deployments.all.shutdownGraceSeconds: Must be less than or equal to 86400',

@@ -93,6 +93,9 @@ test('every variable of the agent is set by the chart, or left to extraEnv on pu
     'PLAYWRIGHT_BROWSERS_PATH',
     'NPM_CONFIG_REGISTRY',
     'PLAYWRIGHT_DOWNLOAD_HOST',
+    'REFERENCE_TARGETS',
+    // Probes of the kubelet come from outside the pod, so the chart refuses it.
+    'AGENT_HEALTH_HOST',
   ];
   const names = new Set(
     read(root, 'src', 'config.ts')

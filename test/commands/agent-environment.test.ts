@@ -25,6 +25,7 @@ test('an agent of dev gets its key and proxy, and no secret of the service', () 
       serviceUrl: 'http://127.0.0.1:4401',
       extraCaFile: '/ca.pem',
       logLevel: 'INFO',
+      scriptNetworks: ['0.0.0.0/0', '127.0.0.1:80'],
     },
   );
   expect(env).toEqual({
@@ -38,6 +39,7 @@ test('an agent of dev gets its key and proxy, and no secret of the service', () 
     no_proxy: 'internal,127.0.0.1',
     NODE_EXTRA_CA_CERTS: '/ca.pem',
     LOG_LEVEL: 'INFO',
+    SCRIPT_ALLOWED_NETWORKS: '0.0.0.0/0,127.0.0.1:80',
   });
   expect(readAgentConfig(env).proxy.noProxy).toBe('internal,127.0.0.1');
 });

@@ -50,6 +50,7 @@ const startDev = (env: Record<string, string> = {}) =>
   startProgram(main, ['dev'], {
     SERVICE_PORT: '0',
     AGENT_HEALTH_PORT: '0',
+    SCRIPT_ALLOWED_NETWORKS: '0.0.0.0/0,::/0,127.0.0.0/8,::1',
     SERVICE_DATA_DIR: join(folder, 'service'),
     AGENT_DATA_DIR: join(folder, 'agent'),
     ...registryVariables(),
@@ -231,7 +232,7 @@ describe.sequential('dev', () => {
           return found.length === 1 && found;
         },
         'the sample suite',
-        60_000,
+        120_000,
       );
       const result = await until(
         async () => (await latestResults([suite as Check]))[0]?.result,

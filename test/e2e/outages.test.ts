@@ -17,7 +17,14 @@ import { apiOf, killAll, readyLine, startProgram, until, type Api, type Program 
  */
 
 type Check = { id: string };
-type Result = { id: string; status: string; startedAt: string; sequenceId: string; resultType: string };
+type Result = {
+  id: string;
+  status: string;
+  startedAt: string;
+  sequenceId: string;
+  resultType: string;
+  reason: { code: string } | null;
+};
 type Keys = { apiKey: string; locationKey: string; locationSlug: string };
 type Service = { program: Program; url: string; keys: Keys; api: Api };
 type Agent = { program: Program; healthUrl: () => Promise<string> };
@@ -65,6 +72,7 @@ function startAgent(key = service.keys.locationKey): Agent {
     SERVICE_URL: `http://127.0.0.1:${port}`,
     API_KEY: key,
     AGENT_HEALTH_PORT: '0',
+    SCRIPT_ALLOWED_NETWORKS: '0.0.0.0/0,::/0,127.0.0.0/8,::1',
     AGENT_DATA_DIR: dataDir,
   });
   const healthUrl = () =>
@@ -247,8 +255,11 @@ test('all results of an outage arrive; a partial upload leaves no file', async (
   for (const list of results) {
     const own = list.filter(({ startedAt }) => Date.parse(startedAt) < restarted);
     expect(own).toHaveLength(1);
-    expect(own[0]).toMatchObject({
-      status: expect.stringMatching(/^(passed|degraded)$/),
+    const [{ status, resultType, reason }] = own as [Result];
+    // A busy machine may delay the agent so much that it does not believe its own measurement.
+    const verdict = reason?.code === 'AGENT_OVERLOADED' ? 'not believed' : status;
+    expect({ verdict, resultType }, JSON.stringify(reason)).toEqual({
+      verdict: expect.stringMatching(/^(passed|degraded|not believed)$/),
       resultType: 'FINAL',
     });
   }

@@ -88,6 +88,7 @@ export async function startSuiteService(): Promise<SuiteAgents> {
         AGENT_SHUTDOWN_GRACE_SECONDS: String(graceSeconds),
         SUITE_CONCURRENCY: String(suites),
         PLAYWRIGHT_DOWNLOAD_HOST: 'http://127.0.0.1:9',
+        SCRIPT_ALLOWED_NETWORKS: '0.0.0.0/0,::/0,127.0.0.0/8,::1',
       }),
     ofSuites: (data) => startedWith(join(data, 'runs')),
     trigger: async (name, files, fields) => {

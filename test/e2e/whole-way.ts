@@ -65,6 +65,7 @@ export async function startWholeWay(options: {
     AGENT_HEALTH_PORT: '0',
     AGENT_DATA_DIR: join(folder, 'agent'),
     LOG_LEVEL: 'DEBUG',
+    SCRIPT_ALLOWED_NETWORKS: '0.0.0.0/0,::/0,127.0.0.0/8,::1',
     ...variables,
     NODE_EXTRA_CA_CERTS: authorities,
     ...noDownloads,

@@ -209,7 +209,7 @@ describe('the six cases', () => {
     });
     expect(outcome.assertions).toEqual([]);
     expect(outcome.details['hops']).toEqual([expect.objectContaining({ status })]);
-    expect(outcome.timings?.[phase as 'firstByte']).toBeGreaterThan(100);
+    expect(outcome.timings?.[phase as 'firstByte']).toBeGreaterThan(0);
     expect(sumOfPhases(outcome.timings ?? {})).toBeCloseTo(outcome.responseTime, 9);
   });
 

@@ -36,6 +36,8 @@ const longest = [
   'service/scheduling/missed-runs',
   'commands/run/run-folder',
   'service/db/volume',
+  'fuzz/all-targets',
+  'fuzz/zzuf',
 ].map((name) => `/test/${name}.test.ts`);
 
 export class LongestFirst extends BaseSequencer {

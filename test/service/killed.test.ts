@@ -207,7 +207,7 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
   await fill(16 * megabyte);
   const refused = async () => {
     const { status, body } = await apiOf(url, apiKey)<{ message?: string }>('GET', '/v1/checks');
-    return status === 503 && body.message?.startsWith("The service's disk is full");
+    return status === 507 && body.message?.startsWith("The service's disk is full");
   };
   await until(refused, 'the service to see the disk', 30_000);
   const agents = failing();

@@ -17,6 +17,12 @@
 - { name: EXTERNAL_OBSERVABILITY, value: {{ $agent.externalObservability | toString | quote }} }
 - { name: DETECT_SECRETS, value: {{ $agent.detectSecrets | toString | quote }} }
 - { name: NETWORK_EVIDENCE, value: {{ $agent.networkEvidence | toString | quote }} }
+{{- with $agent.scriptAllowedNetworks }}
+- { name: SCRIPT_ALLOWED_NETWORKS, value: {{ join "," . | quote }} }
+{{- end }}
+{{- with $agent.scriptDeniedNetworks }}
+- { name: SCRIPT_DENIED_NETWORKS, value: {{ join "," . | quote }} }
+{{- end }}
 {{- if include "location-agent.caSource" .root }}
 - { name: NODE_EXTRA_CA_CERTS, value: /run/config/location-agent/ca.crt }
 {{- end }}

@@ -61,9 +61,9 @@ manifest. Fails with one line that names the value and the remedy.
 {{- end -}}
 {{- end -}}
 {{- $own := list "API_KEY" "API_KEY_FILE" "SERVICE_URL" "UPTIME_CONCURRENCY" "JOB_CONCURRENCY" "SUITE_CONCURRENCY"
-  "LOG_LEVEL" "AGENT_HEALTH_PORT" "AGENT_DATA_DIR" "AGENT_SHUTDOWN_GRACE_SECONDS" "HTTP_PROXY" "HTTPS_PROXY" "NO_PROXY"
+  "LOG_LEVEL" "AGENT_HEALTH_PORT" "AGENT_HEALTH_HOST" "AGENT_DATA_DIR" "AGENT_SHUTDOWN_GRACE_SECONDS" "HTTP_PROXY" "HTTPS_PROXY" "NO_PROXY"
   "NODE_EXTRA_CA_CERTS" "USE_OS_DNS_RESOLVER" "DEPENDENCY_CACHE" "EXTERNAL_OBSERVABILITY" "DETECT_SECRETS"
-  "NETWORK_EVIDENCE" -}}
+  "NETWORK_EVIDENCE" "SCRIPT_ALLOWED_NETWORKS" "SCRIPT_DENIED_NETWORKS" -}}
 {{- $settings := include "location-agent.settings" . | fromYaml -}}
 {{- if not $settings.image.repository -}}
 {{- fail (printf "%s: image.repository is empty: set it to the agents' image" $where) -}}

@@ -78,6 +78,18 @@ export function openAttemptFiles(parts: FileParts, scrubber: JobScrubber): Attem
         );
       }
       if (files.length === 0 || folder === null) return [];
+      await scrubber.ready();
+      const { withheld } = scrubber;
+      if (withheld !== null) {
+        options.note('warn', `the files of this run were not sent: ${withheld}`);
+        return files.map(({ type }, index) => ({
+          name: `withheld-${index + 1}`,
+          type,
+          size: 0,
+          state: 'refused' as const,
+          url: null,
+        }));
+      }
       const secrets = scrubber.secrets();
       const nameOf = artifactNames(secrets, scrubber.text);
       const named = files.map((file) => ({

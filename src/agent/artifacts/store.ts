@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { promises as fs } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../log.ts';
-import { beatFolder, ownerBeatMs, ownerFiles, signFolder, unsignFolder } from '../folders/owner.ts';
+import { beatFolder, beatsOf, ownerBeatMs, ownerFiles, signFolder, unsignFolder } from '../folders/owner.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { about, adoptDeadFolders, binary, foldersOfOthers, sizeOf } from './adoption.ts';
 import type { StoredArtifact } from './stored-artifact.ts';
@@ -64,7 +64,7 @@ export function createArtifactStore(options: {
   const sign = async () => {
     await signFolder(home);
     await beatFolder(home);
-    beat ??= setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs).unref();
+    beat ??= setInterval(beatsOf(home), ownerBeatMs).unref();
   };
   const signed = async () => {
     // An agent that was suspended for a long time was considered dead, and its folder was adopted.

@@ -2,6 +2,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import { InvalidJobError } from '../../errors.ts';
 import { jobTypes, type JobType } from '../../protocol/check-types.ts';
 import { JobEnvelope, jobSchemas, type Job } from '../../protocol/job.ts';
+import { shortened } from '../../shortened.ts';
 
 /**
  * The result of parsing one job: the job, or why it cannot be run. The envelope is present if it is readable, so that
@@ -32,7 +33,7 @@ export function parseJob(raw: unknown, available: readonly string[] = jobTypes):
     );
   }
   const name = (raw as { checkType?: unknown } | null)?.checkType;
-  const message = `this agent cannot run checks of type ${JSON.stringify(name)?.slice(0, 80)}; it runs ${available.join(', ')}`;
+  const message = `this agent cannot run checks of type ${shortened(JSON.stringify(name) ?? '', 80)}; it runs ${available.join(', ')}`;
   return refused(raw, new InvalidJobError('TYPE_UNAVAILABLE', message));
 }
 

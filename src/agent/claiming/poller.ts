@@ -22,8 +22,11 @@ export type Poller = {
 };
 
 const answerMarginMs = 15_000;
-/** An answer may contain 500 jobs, each with bodies and certificates. */
-const answerBytes = 256 * 1024 * 1024;
+/**
+ * An answer may contain 500 jobs, each with bodies and certificates. It is parsed on the thread that measures, so a
+ * longer one is refused; fewer jobs are requested then.
+ */
+const answerBytes = 32 * 1024 * 1024;
 /**
  * While jobs keep arriving, the next claim waits this long so that it gets several, because a call costs more than a
  * job. If the last claim was filled, the next one is sent as soon as half of the slots are free.
@@ -65,11 +68,12 @@ export function createPoller(options: {
     watch.turn(timeoutMs + 30_000);
     const sentAt = performance.now();
     metrics.claims += 1;
+    const asked = Math.min(free, maxJobs);
     let answer;
     try {
       answer = await client.call(
         'claim',
-        { agentId: hello.agentId, free: { [lane]: Math.min(free, maxJobs) }, waitSeconds },
+        { agentId: hello.agentId, free: { [lane]: asked }, waitSeconds },
         { timeoutMs, answerBytes, signal: aborting.signal },
       );
     } catch (error) {
@@ -78,9 +82,15 @@ export function createPoller(options: {
     }
     metrics.polledAt.set(lane, performance.now());
     if (answer !== null && answer.jobs.length > 0) {
-      metrics.jobsClaimed += answer.jobs.length;
-      lastClaim = answer.jobs.length >= Math.min(free, maxJobs) ? 'all' : 'some';
-      await options.accept(answer.jobs);
+      const jobs = answer.jobs.slice(0, asked);
+      if (jobs.length < answer.jobs.length)
+        log.warn(
+          { lane, asked, received: answer.jobs.length },
+          'more jobs than requested; the rest is ignored',
+        );
+      metrics.jobsClaimed += jobs.length;
+      lastClaim = jobs.length >= asked ? 'all' : 'some';
+      await options.accept(jobs);
       return;
     }
     lastClaim = 'nothing';

@@ -1,13 +1,38 @@
 import { accessSync, constants } from 'node:fs';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { remedyForFolder } from '../../config/folder-remedy.ts';
+import { codeOf } from '../../system-errors.ts';
 import { makeFolder } from './owner.ts';
+import { repairModes } from './repair-modes.ts';
+
+/** Errors of a path that only the operator can correct: a file in the place of a folder, or somebody else's folder. */
+const wrongFolderCodes = new Set([
+  'EACCES',
+  'EEXIST',
+  'EINVAL',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'ENOENT',
+  'ENOTDIR',
+]);
+
+/** Whether the path itself is wrong. Other errors may pass: a disk that is full, read-only or broken. */
+export function isWrongFolder(error: unknown): boolean {
+  return wrongFolderCodes.has(codeOf(error) ?? '');
+}
+
+/** What is wrong with the data directory, and the remedy, as one line. */
+export function dataDirTrouble(dataDir: string, error: unknown): string {
+  const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
+  return `AGENT_DATA_DIR: cannot write in ${dataDir} (${code ?? message}): ${remedyForFolder(code, dataDir)}`;
+}
 
 /** The error for a data directory that cannot be used. */
 export function unusableDataDirError(dataDir: string, error: unknown): FatalError {
-  const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
-  const text = `AGENT_DATA_DIR: cannot write in ${dataDir} (${code ?? message}): ${remedyForFolder(code, dataDir)}`;
-  return new FatalError('CONFIGURATION', text, { exitCode: exitCodes.configuration, cause: error });
+  return new FatalError('CONFIGURATION', dataDirTrouble(dataDir, error), {
+    exitCode: exitCodes.configuration,
+    cause: error,
+  });
 }
 
 /**
@@ -17,6 +42,7 @@ export function unusableDataDirError(dataDir: string, error: unknown): FatalErro
 export function openDataDir(dataDir: string): void {
   try {
     makeFolder(dataDir);
+    repairModes(dataDir);
     accessSync(dataDir, constants.W_OK);
   } catch (error: unknown) {
     throw unusableDataDirError(dataDir, error);

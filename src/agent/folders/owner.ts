@@ -38,6 +38,18 @@ export async function beatFolder(folder: string): Promise<void> {
   await fs.writeFile(join(folder, ownerFiles.alive), '');
 }
 
+/** Beats for a timer, one at a time: on a disk that hangs, each would hold a thread of Node's pool. */
+export function beatsOf(folder: string): () => void {
+  let isBeating = false;
+  return () => {
+    if (isBeating) return;
+    isBeating = true;
+    beatFolder(folder)
+      .catch(() => undefined)
+      .finally(() => (isBeating = false));
+  };
+}
+
 /** Removes the signature from the folder, either this process's or a dead owner's. */
 export async function unsignFolder(folder: string): Promise<void> {
   await dropLock(join(folder, ownerFiles.lock));

@@ -1,8 +1,19 @@
 import { existsSync, promises as fs } from 'node:fs';
 import { join } from 'node:path';
+import { AgentError } from '../../errors.ts';
 import { removeOutside } from '../../script/process/outside-folder.ts';
 import { removeTree } from '../../script/process/remove-tree.ts';
-import { beatFolder, isOwnerGone, ownerBeatMs, ownerFiles, signFolder, unsignFolder } from './owner.ts';
+import { isOutOfSpace } from '../../system-errors.ts';
+import { dataDirTrouble } from './data-dir.ts';
+import {
+  beatFolder,
+  beatsOf,
+  isOwnerGone,
+  ownerBeatMs,
+  ownerFiles,
+  signFolder,
+  unsignFolder,
+} from './owner.ts';
 
 /**
  * Folders in which scripts run, one per attempt (mode 0700), below `runs/<agent>` of the data directory. They are
@@ -12,7 +23,7 @@ import { beatFolder, isOwnerGone, ownerBeatMs, ownerFiles, signFolder, unsignFol
 export type WorkDirs = {
   /** Removes the folders of dead agents. Never rejects. */
   removeDead: () => Promise<void>;
-  /** Creates a folder for an attempt. Rejects with the file system's error. */
+  /** Creates a folder for an attempt. Rejects with AgentError DISK_FULL or DISK_UNAVAILABLE. */
   make: () => Promise<string>;
   /** Removes a folder and its contents, whatever their modes. */
   remove: (folder: string) => Promise<void>;
@@ -30,7 +41,7 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
   const sign = async () => {
     await signFolder(home);
     await beatFolder(home);
-    timer ??= setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs);
+    timer ??= setInterval(beatsOf(home), ownerBeatMs);
     timer.unref();
   };
 
@@ -53,11 +64,17 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
       // An agent that was suspended for a long time was considered dead, and its folder was removed.
       if (signing !== null && !existsSync(join(home, ownerFiles.owner))) signing = null;
       signing ??= sign();
-      await signing.catch((error: unknown) => {
-        signing = null;
-        throw error;
-      });
-      return fs.mkdtemp(join(home, 'run-'));
+      try {
+        await signing.catch((error: unknown) => {
+          signing = null;
+          throw error;
+        });
+        return await fs.mkdtemp(join(home, 'run-'));
+      } catch (error) {
+        const code = isOutOfSpace(error) ? 'DISK_FULL' : 'DISK_UNAVAILABLE';
+        const trouble = `no folder for the run: ${dataDirTrouble(root, error)}`;
+        throw new AgentError(code, trouble, { cause: error });
+      }
     },
     remove: removeTree,
     close: async () => {

@@ -1,4 +1,5 @@
 import type { Result } from '../../protocol/result.ts';
+import { shortened } from '../../shortened.ts';
 
 /**
  * Shorter and shorter forms of a suite's details, for a result that is too large. Steps are removed first, then the
@@ -38,7 +39,5 @@ const isPassed = ({ status, degraded }: Test): boolean =>
 
 function shortTexts(texts: unknown): unknown[] {
   const list = Array.isArray(texts) ? (texts as unknown[]) : [];
-  return list
-    .slice(0, 3)
-    .map((text) => (typeof text === 'string' && text.length > 500 ? `${text.slice(0, 499)}…` : text));
+  return list.slice(0, 3).map((text) => (typeof text === 'string' ? shortened(text, 499) : text));
 }

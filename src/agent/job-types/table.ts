@@ -37,6 +37,8 @@ export type AgentJobType<T extends JobType> = {
   secretsOf: (job: JobOf<T>) => NamedSecret[];
   /** Texts of customer code in which DETECT_SECRETS searches for credentials. */
   scriptTextsOf: (job: JobOf<T>) => string[];
+  /** Whether customer code runs in processes of its own during an attempt of the job. */
+  startsProcesses: (job: JobOf<T>) => boolean;
   /** True: a network failure gets a traceroute and, where permitted, a packet capture. */
   hasNetworkEvidence: boolean;
   /**
@@ -60,12 +62,13 @@ const usual = {
   countDetails: null,
   secretsOf: () => [],
   scriptTextsOf: () => [],
+  startsProcesses: () => false,
   hasNetworkEvidence: false,
   warmUp: null,
   warnAtStart: null,
 } as const;
 
-const script = { ...usual, scriptTextsOf: textsOfScript };
+const script = { ...usual, scriptTextsOf: textsOfScript, startsProcesses: () => true };
 
 export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
   URL: { ...usual, secretsOf: secretsOfUrl, hasNetworkEvidence: true, warmUp: warmUpUrl },
@@ -73,6 +76,7 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
     ...usual,
     secretsOf: secretsOfApi,
     scriptTextsOf: textsOfPhases,
+    startsProcesses: ({ scripts }) => (scripts?.setup.length ?? 0) + (scripts?.teardown.length ?? 0) > 0,
     hasNetworkEvidence: true,
     warmUp: warmUpApi,
   },
@@ -83,6 +87,7 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
   MULTI_STEP: script,
   PLAYWRIGHT: {
     ...usual,
+    startsProcesses: () => true,
     settleMs: 60_000,
     keepMs: suiteAfterMs,
     reportsWhenCancelled: true,

@@ -1,7 +1,9 @@
 import { exitCodes, FatalError, ServiceError } from '../../errors.ts';
+import { isNestedDeeper, parsedJson } from '../../json-values.ts';
 import { agentCalls } from '../../protocol/agent-calls.ts';
 import type { AgentRoute, RequestOf, ResponseOf } from '../../protocol/routes.ts';
 import type { Answer, Transport } from './transport.ts';
+import { shortened } from '../../shortened.ts';
 
 /**
  * The agent's client of `/agent/v1`: one function for all calls, typed by the route table. Every failure is
@@ -57,7 +59,7 @@ export function createServiceClient(options: {
     );
     if (answer.status === 204) return null;
     if (answer.status !== 200 && answer.status !== 201) throw classify(route, answer, options.serviceUrl);
-    const json = parsedJson(answer.body);
+    const json = jsonOf(answer.body);
     if (!(await isAnswerOf(route, json))) {
       const message = `${route}: the response does not come from the service`;
       throw new ServiceError('SERVICE_UNREACHABLE', message, { status: answer.status, retryable: true });
@@ -113,30 +115,41 @@ export function classify(
 }
 
 /** Whether the service refused the content of a request, and would refuse it again, rather than the caller. */
-export function isRefusedContent(error: unknown): boolean {
-  return (
-    error instanceof ServiceError &&
-    error.code === 'SERVICE_REFUSED' &&
-    (error.status === 400 || error.status === 413 || error.status === 422)
-  );
+export function isRefusedContent(error: unknown): error is ServiceError {
+  if (!(error instanceof ServiceError) || error.code !== 'SERVICE_REFUSED') return false;
+  return error.status === 400 || error.status === 413 || error.status === 422;
+}
+
+/** Refusals that depend on who asks, how often or by which way, not on the content. */
+const notAboutContent = new Set([401, 404, 407, 408, 421, 425, 426, 429]);
+
+/**
+ * Whether a proxy on the way may have refused the content of a request: it is too large, or breaks a rule. A proxy may
+ * also refuse everything; the caller finds out by another request.
+ */
+export function isRefusedOnTheWay(error: unknown): error is ServiceError {
+  if (!(error instanceof ServiceError) || error.code !== 'SERVICE_UNREACHABLE') return false;
+  const { status = 0 } = error;
+  return status >= 400 && status < 500 && !notAboutContent.has(status);
 }
 
 /** The message of the service's error shape `{message, attributes}`; null if the body has another form. */
 function ownMessage(body: Buffer): string | null {
-  const json = parsedJson(body);
+  const json = jsonOf(body);
   if (typeof json !== 'object' || json === null || !('message' in json) || !('attributes' in json))
     return null;
   if (typeof json.message !== 'string' || typeof json.attributes !== 'object' || json.attributes === null)
     return null;
-  return json.message.slice(0, 500);
+  return shortened(json.message, 500);
 }
 
-function parsedJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
+/** More levels than any answer of the service has; deeper values cost seconds when they are checked or copied. */
+const maxAnswerDepth = 100;
+
+/** The JSON of an answer; undefined if it is none, or nested too deeply to be the service's. */
+function jsonOf(body: Buffer): unknown {
+  const text = body.toString('utf8');
+  return isNestedDeeper(text, maxAnswerDepth) ? undefined : parsedJson(text);
 }
 
 const maxRetryAfterSeconds = 60;

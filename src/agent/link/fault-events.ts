@@ -1,7 +1,9 @@
+import { ServiceError } from '../../errors.ts';
 import type { RequestOf } from '../../protocol/routes.ts';
 import type { ServiceClient } from './client.ts';
 import type { Session } from './session.ts';
 import { hourMs } from '../../durations.ts';
+import { shortened } from '../../shortened.ts';
 
 type AgentEvent = RequestOf<'events'>['events'][number];
 
@@ -32,18 +34,24 @@ export function createFaultEvents(options: {
   let timer: NodeJS.Timeout | null = null;
   let hourStartedAt = now();
   let countThisHour = 0;
+  /** The service has asked for a pause until then. */
+  let quietUntil = 0;
 
   const flush = () => {
     timer = null;
     const hello = session.current();
     const events = queue;
     if (events.length === 0) return;
-    if (hello === null) {
+    if (hello === null || now() < quietUntil) {
       timer = setTimeout(flush, flushMs).unref();
       return;
     }
     queue = [];
-    client.call('events', { agentId: hello.agentId, events }, { timeoutMs: 10_000 }).catch(() => undefined);
+    client
+      .call('events', { agentId: hello.agentId, events }, { timeoutMs: 10_000 })
+      .catch((error: unknown) => {
+        if (error instanceof ServiceError) quietUntil = now() + (error.retryAfterMs ?? 0);
+      });
   };
 
   return {
@@ -57,8 +65,8 @@ export function createFaultEvents(options: {
       const clean = (text: string) => anonymised(options.scrub(text));
       queue.push({
         time: new Date(now()).toISOString(),
-        message: clean(`${message}: ${error.message}`).slice(0, 4096),
-        ...(error.stack === undefined ? {} : { stack: clean(stackFrames(error.stack)).slice(0, 16_384) }),
+        message: shortened(clean(`${message}: ${error.message}`), 4095),
+        ...(error.stack === undefined ? {} : { stack: shortened(clean(stackFrames(error.stack)), 16_383) }),
         version: options.version,
         platform: `${process.platform} ${process.arch}`,
         runtime: `node ${process.version}`,

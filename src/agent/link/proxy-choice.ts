@@ -39,14 +39,17 @@ function entryMatches(entry: string, host: string, port: string): boolean {
   return (!subdomainsOnly && host === domain) || host.endsWith(`.${domain}`);
 }
 
-/** The host without brackets and trailing dot; an address in its canonical form. */
+/** The host without brackets and trailing dot; an address in its canonical form, without a zone (`%eth0`). */
 function bareHost(host: string): string {
   const bare = host
     .toLowerCase()
     .replace(/^\[|\]$/g, '')
     .replace(/\.$/, '');
-  return isIP(bare) === 6 ? new URL(`http://[${bare}]`).hostname.slice(1, -1) : bare;
+  return isIP(bare) === 6 ? new URL(`http://[${withoutZone(bare)}]`).hostname.slice(1, -1) : bare;
 }
+
+/** isIP accepts a zone, other functions do not. */
+const withoutZone = (address: string): string => address.replace(/%.*$/, '');
 
 function splitPort(authority: string): [host: string, port: string] {
   if (isIP(authority) === 6) return [authority, ''];
@@ -56,11 +59,19 @@ function splitPort(authority: string): [host: string, port: string] {
 
 function blockContains(block: string, address: string): boolean {
   const slash = block.lastIndexOf('/');
-  const network = block.slice(0, slash).replace(/^\[|\]$/g, '');
+  const network = withoutZone(block.slice(0, slash).replace(/^\[|\]$/g, ''));
   const family = isIP(network);
   const prefix = Number(block.slice(slash + 1));
   if (family === 0 || family !== isIP(address) || prefix > (family === 6 ? 128 : 32)) return false;
   const list = new BlockList();
   list.addSubnet(network, prefix, family === 6 ? 'ipv6' : 'ipv4');
   return list.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** Host (an IPv6 address without brackets) and port of a URL, in the form that node:http expects. */
+export function destination(url: URL): { hostname: string; port: number } {
+  return {
+    hostname: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
+  };
 }

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { FatalError, toError } from '../../errors.ts';
+import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { protocolMinor } from '../../protocol/agent-calls.ts';
 import type { Lane } from '../../protocol/check-types.ts';
@@ -108,7 +108,12 @@ export function createSession(options: {
         return hello;
       } catch (error) {
         if (error instanceof FatalError || stopped.aborted) throw error;
-        const waitMs = backoffMs(failures, options.random);
+        // Agents that started together do not come back together.
+        const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+        const waitMs = Math.max(
+          retryAfterMs * (1 + options.random() / 4),
+          backoffMs(failures, options.random),
+        );
         log.warn({ err: toError(error), retryInMs: Math.round(waitMs) }, 'hello not accepted');
         watch.turn(waitMs + 30_000);
         await pause(waitMs, stopped);

@@ -5,8 +5,9 @@ import type { Readable } from 'node:stream';
 import type { ProxyConfig } from '../../config.ts';
 import { ServiceError, toError } from '../../errors.ts';
 import { trusting } from './authorities.ts';
-import { proxyFor } from './proxy-choice.ts';
-import { destination, proxyAuthorization, tunnelThrough } from './proxy-tunnel.ts';
+import { destination, proxyFor } from './proxy-choice.ts';
+import { proxyAuthorization, throughSocks, tunnelThrough } from './proxy-tunnel.ts';
+import { isSocks } from './socks.ts';
 
 /**
  * Bytes to and from the service over a few kept-alive connections, through a proxy if one is set. It uses node:http:
@@ -45,6 +46,9 @@ export type StreamedCall = {
 export type Answer = { status: number; headers: IncomingMessage['headers']; body: Buffer };
 
 const maxConnectMs = 15_000;
+
+/** Calls carry the key: NODE_TLS_REJECT_UNAUTHORIZED=0, which is for targets, does not apply to them. */
+const verified = { rejectUnauthorized: true };
 
 export type TransportOptions = {
   serviceUrl: URL;
@@ -85,32 +89,38 @@ async function openRoute(options: TransportOptions): Promise<Route> {
   let headers: OutgoingHttpHeaders = { ...options.headers, host: serviceUrl.host };
   let request: typeof http.request = http.request;
   let absolute = '';
+  const connectTimeoutMs = options.connectTimeoutMs ?? maxConnectMs;
 
   if (secure) {
     const https = await import('node:https');
     request = https.request;
     const trust = options.extraCaFile === null ? {} : { secureContext: await trusting(options.extraCaFile) };
-    base.agent = new https.Agent({ keepAlive: true, ...trust });
+    base.agent = new https.Agent({ keepAlive: true, ...verified, ...trust });
     if (proxy !== null) {
       const tls = await import('node:tls');
       const connectInside = (socket: Socket) =>
-        tls.connect({ socket, servername: isIP(base.hostname) === 0 ? base.hostname : '', ...trust });
+        tls.connect({
+          socket,
+          servername: isIP(base.hostname) === 0 ? base.hostname : '',
+          ...verified,
+          ...trust,
+        });
       // The types do not include the callback of `createConnection` (documented under "agent.createConnection").
       Object.assign(base.agent, {
-        createConnection: tunnelThrough({
-          proxy,
-          target: serviceUrl,
-          connectInside,
-          connectTimeoutMs: options.connectTimeoutMs ?? maxConnectMs,
-        }),
+        createConnection: tunnelThrough({ proxy, target: serviceUrl, connectInside, connectTimeoutMs }),
       });
     }
-  } else if (proxy === null) {
+  } else if (proxy === null || isSocks(proxy)) {
     base.agent = new http.Agent({ keepAlive: true });
+    if (proxy !== null) {
+      Object.assign(base.agent, {
+        createConnection: throughSocks({ proxy, target: serviceUrl, connectTimeoutMs }),
+      });
+    }
   } else {
     const client = proxy.protocol === 'https:' ? await import('node:https') : http;
     request = client.request;
-    base.agent = new client.Agent({ keepAlive: true });
+    base.agent = new client.Agent({ keepAlive: true, ...verified });
     const proxyAddress = destination(proxy);
     // TLS must verify the proxy's name; node:https would use the Host header, which names the service.
     Object.assign(base, proxyAddress, {

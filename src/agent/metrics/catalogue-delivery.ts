@@ -34,6 +34,20 @@ export const deliveryMetrics = {
     unit: 'count',
     labels: none,
   },
+  results_damaged_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Results lost to damaged files of the outbox; at least this number.',
+    unit: 'count',
+    labels: none,
+  },
+  results_reduced_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Results sent without details, because the service or something on the way refuses the complete ones.',
+    unit: 'count',
+    labels: none,
+  },
   results_trimmed_total: {
     type: 'counter',
     about: 'Results and outbox',
@@ -44,7 +58,7 @@ export const deliveryMetrics = {
   outbox_results: {
     type: 'gauge',
     about: 'Results and outbox',
-    help: 'Results that wait to be sent; those that an earlier agent left count when the turn of their file comes.',
+    help: 'Results that wait to be sent; those that an earlier release left count when the turn of their file comes.',
     unit: 'count',
     labels: { place: places },
   },

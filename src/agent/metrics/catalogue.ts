@@ -1,7 +1,7 @@
 import { jobTypes, lanes } from '../../protocol/check-types.ts';
 import { resultStatuses } from '../../protocol/result.ts';
 import { runtimeIds } from '../../protocol/script.ts';
-import { guardNames } from './guards.ts';
+import { guardNames } from './guard-rules.ts';
 import { none, type MetricDefinition } from './definition.ts';
 import { histograms } from './histograms.ts';
 import { deliveryMetrics } from './catalogue-delivery.ts';
@@ -34,6 +34,20 @@ export const agentMetrics = {
     unit: 'count',
     labels: { result: ['hit', 'miss', 'refreshed', 'off'] },
   },
+  own_network_results_total: {
+    type: 'counter',
+    about: 'Runs',
+    help: "Results that the network of the agent's own host spoiled (OWN_NETWORK).",
+    unit: 'count',
+    labels: none,
+  },
+  own_network_examinations_total: {
+    type: 'counter',
+    about: 'Runs',
+    help: "Examinations of the agent's own network: what else answers while a target does not.",
+    unit: 'count',
+    labels: none,
+  },
   jobs: {
     type: 'gauge',
     about: 'Runs',
@@ -61,6 +75,13 @@ export const agentMetrics = {
     help: 'Jobs that could not be read or are of no type of this agent.',
     unit: 'count',
     labels: none,
+  },
+  attempts_starved_total: {
+    type: 'counter',
+    about: 'Runs',
+    help: "Attempts whose bad result the agent's own delay explains: made again, or reported as AGENT_OVERLOADED.",
+    unit: 'count',
+    labels: { action: ['repeated', 'overloaded'] },
   },
   claim_delay_seconds: histograms.claim_delay_seconds,
   slot_wait_seconds: histograms.slot_wait_seconds,
@@ -146,7 +167,7 @@ export const agentMetrics = {
   guard: {
     type: 'gauge',
     about: 'The agent itself',
-    help: 'Whether a guard is raised; disk, memory and outbox stop the agent from taking jobs.',
+    help: 'Whether a guard is raised; memory, outbox, descriptors and processes stop the agent from taking jobs.',
     unit: 'boolean',
     labels: { guard: guardNames },
   },

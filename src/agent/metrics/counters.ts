@@ -23,6 +23,10 @@ export type AgentMetrics = {
   jobsClaimed: number;
   jobsReleased: number;
   jobsUnreadable: number;
+  /** Attempts that were made again, because the agent's own delay explained the result of the first. */
+  attemptsRepeated: number;
+  /** Attempts that were reported as AGENT_OVERLOADED. */
+  attemptsDisbelieved: number;
   claims: number;
   claimsFailed: number;
   leasesLost: number;
@@ -31,6 +35,10 @@ export type AgentMetrics = {
   resultsRejected: number;
   resultsQuarantined: number;
   resultsDropped: number;
+  /** Lost to damage of the outbox's files. */
+  resultsDamaged: number;
+  /** Sent without their details, because something on the way refuses the complete result. */
+  resultsReduced: number;
   resultsTrimmed: number;
   artifactsSent: number;
   /** Too large, or of a kind that cannot be scrubbed. */
@@ -44,6 +52,9 @@ export type AgentMetrics = {
   outboxDamaged: number;
   outboxDiskErrors: number;
   faults: number;
+  /** Examinations of this host's own network, and results that it spoiled. */
+  ownNetworkExaminations: number;
+  ownNetworkResults: number;
 };
 
 export function createMetrics(): AgentMetrics {
@@ -55,6 +66,8 @@ export function createMetrics(): AgentMetrics {
     jobsClaimed: 0,
     jobsReleased: 0,
     jobsUnreadable: 0,
+    attemptsRepeated: 0,
+    attemptsDisbelieved: 0,
     claims: 0,
     claimsFailed: 0,
     leasesLost: 0,
@@ -63,6 +76,8 @@ export function createMetrics(): AgentMetrics {
     resultsRejected: 0,
     resultsQuarantined: 0,
     resultsDropped: 0,
+    resultsDamaged: 0,
+    resultsReduced: 0,
     resultsTrimmed: 0,
     artifactsSent: 0,
     artifactsRefused: 0,
@@ -73,6 +88,8 @@ export function createMetrics(): AgentMetrics {
     outboxDamaged: 0,
     outboxDiskErrors: 0,
     faults: 0,
+    ownNetworkExaminations: 0,
+    ownNetworkResults: 0,
   };
 }
 
@@ -128,9 +145,15 @@ const knownTypes: ReadonlySet<string> = new Set(jobTypes);
 /** A type that no agent knows counts as `other`, so that a service cannot make the page grow. */
 export function countResult(
   metrics: AgentMetrics,
-  result: { checkType: string; status: ResultStatus; resultType: 'FINAL' | 'ATTEMPT' },
+  result: {
+    checkType: string;
+    status: ResultStatus;
+    resultType: 'FINAL' | 'ATTEMPT';
+    reason?: { code: string } | null;
+  },
 ): void {
   const type = knownTypes.has(result.checkType) ? result.checkType : otherType;
   const key = `${type} ${result.status} ${result.resultType}`;
   metrics.results.set(key, (metrics.results.get(key) ?? 0) + 1);
+  if (result.reason?.code === 'OWN_NETWORK') metrics.ownNetworkResults += 1;
 }

@@ -1,7 +1,16 @@
-import { promises as fs } from 'node:fs';
+import { constants, promises as fs } from 'node:fs';
 import { join } from 'node:path';
-import { beatFolder, isOwnerGone, ownerFiles, signFolder, unsignFolder } from '../folders/owner.ts';
-import { isOutOfSpace } from '../../system-errors.ts';
+import { isWrongFolder } from '../folders/data-dir.ts';
+import {
+  beatFolder,
+  isOwnerGone,
+  makeFolder,
+  ownerFiles,
+  signFolder,
+  unsignFolder,
+} from '../folders/owner.ts';
+import { asideFolder } from './aside.ts';
+import { segmentEnding } from './segment-file.ts';
 
 /**
  * The folder in which one agent process keeps its outbox. Every process has its own below `outbox/`, so that agents
@@ -19,20 +28,24 @@ export type OutboxHome = {
   beat: () => Promise<void>;
   /** Moves the segments of dead owners to `folder`; returns the names of the moved files, oldest first. */
   adopt: () => Promise<string[]>;
-  /** Keeps a result that the service refuses permanently, for inspection; no more than a fixed size in total. */
-  setAside: (payload: Buffer) => Promise<void>;
+  /** Tries the disk: writes and removes a file of `bytes`. Rejects with the file system's error. */
+  tryDisk: (bytes: number) => Promise<void>;
   /** Releases the folder: an empty one is removed, another is left to the next agent. */
   close: () => Promise<void>;
 };
 
-const segmentEnding = '.seg';
-const quarantineBytes = 16 * 1024 * 1024;
+/** Names of a home's own files besides the owner's and the segments. */
+const trialFile = 'disk-trial';
 
 /**
- * Opens the folder. On a full disk it is created and signed later, because results of older agents must be sent first
- * to free space.
+ * Opens the folder. If the disk takes no files, the folder is created and signed later, and `onUnusable` is called. Rejects if
+ * the path can never be used.
  */
-export async function openOutboxHome(root: string, instanceId: string): Promise<OutboxHome> {
+export async function openOutboxHome(
+  root: string,
+  instanceId: string,
+  onUnusable: (error: unknown) => void,
+): Promise<OutboxHome> {
   const folder = join(root, instanceId);
   const alive = join(folder, ownerFiles.alive);
   let signed = false;
@@ -46,7 +59,8 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
     await beatFolder(folder);
   };
   await beat().catch((error: unknown) => {
-    if (!isOutOfSpace(error)) throw error;
+    if (isWrongFolder(error)) throw error;
+    onUnusable(error);
   });
 
   const adoptFrom = async (name: string): Promise<string[]> => {
@@ -62,7 +76,8 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
       if (isMoved) moved.push(file);
     }
     await unsignFolder(other);
-    // Quarantined results and damaged files stay for inspection.
+    await removeLeftovers(other);
+    // What an earlier release set aside stays for inspection.
     await fs.rmdir(other).catch(() => undefined);
     return moved;
   };
@@ -75,26 +90,39 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
       const entries = await fs.readdir(root, { withFileTypes: true });
       const adopted: string[] = [];
       for (const entry of entries) {
-        if (!entry.isDirectory() || entry.name === instanceId) continue;
+        if (!entry.isDirectory() || entry.name === instanceId || entry.name === asideFolder) continue;
         const isDead = await isOwnerGone(join(root, entry.name), alive, holdsSegments).catch(() => false);
         if (isDead) adopted.push(...(await adoptFrom(entry.name).catch(() => [])));
       }
       return adopted.sort();
     },
-    setAside: async (payload) => {
-      const path = join(folder, 'quarantine.ndjson');
-      const size = await fs.stat(path).then(
-        (stats) => stats.size,
-        () => 0,
-      );
-      if (size + payload.length > quarantineBytes) return;
-      await fs.appendFile(path, Buffer.concat([payload, Buffer.from('\n')]), { mode: 0o600 });
+    tryDisk: async (bytes) => {
+      makeFolder(folder);
+      await beat();
+      const path = join(folder, trialFile);
+      const { O_CREAT, O_TRUNC, O_WRONLY, O_DSYNC } = constants;
+      const file = await fs.open(path, O_CREAT | O_TRUNC | O_WRONLY | O_DSYNC, 0o600);
+      try {
+        await file.writeFile(Buffer.alloc(bytes));
+      } finally {
+        await file.close();
+        await fs.rm(path, { force: true });
+      }
     },
     close: async () => {
-      await unsignFolder(folder);
+      await unsignFolder(folder).catch(() => undefined);
+      await removeLeftovers(folder);
       await fs.rmdir(folder).catch(() => undefined);
     },
   };
+}
+
+/** Removes files that a kill or a bad disk has left, and that hold no result. */
+async function removeLeftovers(folder: string): Promise<void> {
+  for (const name of await fs.readdir(folder).catch(() => [])) {
+    if (name !== trialFile && !name.endsWith(`${segmentEnding}.new`)) continue;
+    await fs.rm(join(folder, name), { force: true }).catch(() => undefined);
+  }
 }
 
 function holdsSegments(names: readonly string[]): boolean {

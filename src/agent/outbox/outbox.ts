@@ -1,53 +1,19 @@
 import { toError } from '../../errors.ts';
-import type { Log } from '../../log.ts';
-import type { AgentMetrics } from '../metrics/counters.ts';
 import { ownerBeatMs } from '../folders/owner.ts';
+import { createAside, type Aside } from './aside.ts';
+import { createDamageReport } from './damage-report.ts';
+import { DiskDeadline, DiskHangs } from './disk-deadline.ts';
+import { DiskWatch } from './disk-watch.ts';
 import { openOutboxHome, type OutboxHome } from './home.ts';
-import { PendingResults } from './pending.ts';
-import { SegmentStore, type Batch } from './segments.ts';
-
-/** Limits of the outbox, in bytes; tests make them small. */
-export type OutboxLimits = {
-  segmentBytes: number;
-  /** On disk. Above it the oldest segment is dropped, counted and reported. */
-  capBytes: number;
-  /** In memory, while writing to disk fails. Above it the oldest result is dropped. */
-  memoryBytes: number;
-};
-
-export const outboxLimits: OutboxLimits = {
-  segmentBytes: 8 * 1024 * 1024,
-  capBytes: 512 * 1024 * 1024,
-  memoryBytes: 64 * 1024 * 1024,
-};
-
-export type OutboxOptions = {
-  /** The folder that all agents of a data directory share. */
-  folder: string;
-  instanceId: string;
-  log: Log;
-  metrics: AgentMetrics;
-  /** Called with every fault of the agent itself. */
-  fault: (error: Error, message: string) => void;
-  now: () => number;
-  limits?: OutboxLimits;
-};
-
-export type OutboxStatus = {
-  diskBytes: number;
-  memoryBytes: number;
-  diskResults: number;
-  memoryResults: number;
-  /** Time of the oldest result that waits; null = none waits. */
-  oldestAt: number | null;
-  /** The last error if writing to disk currently fails. */
-  diskError: Error | null;
-};
+import { outboxLimits, type OutboxOptions, type OutboxStatus } from './options.ts';
+import { PendingResults, type Pending } from './pending.ts';
+import { SegmentStore, type AppendState, type Batch } from './segments.ts';
 
 /** Results that finish within this time share one write. */
 const commitDelayMs = 10;
 const commitBytes = 4 * 1024 * 1024;
 const diskRetryMs = 1000;
+const leastTrialBytes = 64 * 1024;
 
 /**
  * Results that wait to be sent: written to disk before they are sent, removed once the service has them.
@@ -65,23 +31,56 @@ export class Outbox {
   #commitTimer: NodeJS.Timeout | undefined;
   #beatTimer: NodeJS.Timeout | undefined;
   #batchOut: 'disk' | 'memory' | null = null;
-  #diskError: Error | null = null;
+  readonly #disk: DiskWatch;
+  readonly #deadline: DiskDeadline;
+  readonly #aside: Aside;
   #closed = false;
+  #refusedCount = 0;
   #filled: (() => void) | null = null;
 
   private constructor(home: OutboxHome, options: OutboxOptions) {
     this.#home = home;
     this.#options = options;
-    const { segmentBytes, capBytes, memoryBytes } = options.limits ?? outboxLimits;
-    this.#pending = new PendingResults(memoryBytes);
+    const { segmentBytes, capBytes, memoryBytes, memoryResults } = options.limits ?? outboxLimits;
+    this.#pending = new PendingResults({ bytes: memoryBytes, results: memoryResults ?? Infinity });
     const lost = (count: number, why: string) => this.#lost(count, why);
-    this.#store = new SegmentStore({ ...options, home, segmentBytes, capBytes, lost });
+    this.#aside = createAside(options.folder, options.now);
+    const damage = createDamageReport({ ...options, aside: this.#aside });
+    this.#store = new SegmentStore({ ...options, home, segmentBytes, capBytes, lost, damage });
+    this.#deadline = new DiskDeadline(options.diskPatienceMs);
+    this.#disk = new DiskWatch({
+      tryDisk: async () => {
+        this.#deadline.check();
+        const bytes = Math.max(leastTrialBytes, this.#pending.firstGroupBytes(commitBytes));
+        await this.#deadline.within(this.#store.tryDisk(bytes));
+      },
+      onRefused: (error) => {
+        options.metrics.outboxDiskErrors += 1;
+        const consequence = 'they wait in memory and are sent from there';
+        options.fault(error, `results cannot be written to disk; ${consequence}`);
+      },
+      onGood: () => {
+        options.log.info('results are written to disk again');
+        void this.#flush();
+        if (this.#store.status().bytes > 0) this.#notify();
+      },
+      everyMs: diskRetryMs,
+    });
   }
 
-  /** Opens this process's outbox below `folder` and adopts the results of dead agents. */
+  /**
+   * Opens this process's outbox below `folder` and adopts the results of dead agents. If the disk takes no files,
+   * results wait in memory from the start. Rejects with the file system's error if the path can never be used.
+   */
   static async open(options: OutboxOptions): Promise<Outbox> {
-    const home = await openOutboxHome(options.folder, options.instanceId);
+    let unusable: Error | null = null as Error | null; // set by the callback
+    const home = await openOutboxHome(
+      options.folder,
+      options.instanceId,
+      (error) => (unusable = toError(error)),
+    );
     const outbox = new Outbox(home, options);
+    if (unusable !== null) outbox.#disk.refused(unusable);
     await outbox.#store.adopt().catch((error: unknown) => {
       options.log.warn({ err: toError(error) }, 'cannot search for results of earlier agents yet');
     });
@@ -93,7 +92,7 @@ export class Outbox {
   add(json: string): Promise<void> {
     return new Promise((resolve) => {
       const payload = Buffer.from(json);
-      const held = this.#diskError !== null || this.#closed;
+      const held = this.#disk.error !== null || this.#closed;
       this.#dropped(this.#pending.add({ payload, time: this.#options.now(), settle: held ? null : resolve }));
       if (held) {
         resolve();
@@ -107,15 +106,15 @@ export class Outbox {
   /** The oldest results that fit in one batch; null if there are none. Only one batch at a time. */
   async nextBatch(maxItems: number, maxBytes: number): Promise<Batch | null> {
     if (this.#batchOut !== null) throw new Error('the previous batch has not been settled');
-    const batch = (await this.#store.next(maxItems, maxBytes)) ?? this.#memoryBatch(maxItems, maxBytes);
+    const batch = (await this.#diskBatch(maxItems, maxBytes)) ?? this.#memoryBatch(maxItems, maxBytes);
     if (batch === null) return null;
     this.#batchOut ??= 'disk';
     return {
       payloads: batch.payloads,
       acknowledge: async (count) => {
         this.#batchOut = null;
-        await batch.acknowledge(count);
-        if (this.#pending.count > 0) this.#flushSoon(this.#diskError === null ? commitDelayMs : diskRetryMs);
+        await this.#unlessItHangs(batch.acknowledge(count));
+        if (this.#pending.count > 0) this.#flushSoon(commitDelayMs);
       },
     };
   }
@@ -127,7 +126,9 @@ export class Outbox {
 
   /** Sets aside, for inspection, a result that the service refuses permanently. */
   async quarantine(payload: Buffer): Promise<void> {
-    await this.#home.setAside(payload).catch((error: unknown) => {
+    this.#refusedCount += 1;
+    const name = `refused-${this.#options.now()}-${this.#refusedCount}-${this.#options.instanceId.slice(0, 8)}.json`;
+    await this.#unlessItHangs(this.#aside.keep(name, payload)).catch((error: unknown) => {
       this.#options.log.warn({ err: toError(error) }, 'refused result could not be set aside');
     });
   }
@@ -140,7 +141,8 @@ export class Outbox {
       diskResults: results,
       memoryResults: this.#pending.count,
       oldestAt: oldestAt ?? this.#pending.oldest?.time ?? null,
-      diskError: this.#diskError,
+      memoryFull: this.#pending.isHalfFull,
+      diskError: this.#disk.error,
     };
   }
 
@@ -151,14 +153,15 @@ export class Outbox {
   /** Writes the remaining results and closes the files. Unsent results stay on disk for the next agent. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#disk.close();
     clearInterval(this.#beatTimer);
     clearTimeout(this.#commitTimer);
     await this.#flush();
     await this.#flush();
-    await this.#store.close();
+    if (!this.#deadline.hangs) await this.#unlessItHangs(this.#store.close());
     if (this.#pending.count > 0)
       this.#lost(this.#pending.count, 'they could not be written to disk before the agent stopped');
-    await this.#home.close();
+    if (!this.#deadline.hangs) await this.#unlessItHangs(this.#home.close());
   }
 
   #notify(): void {
@@ -188,40 +191,72 @@ export class Outbox {
   }
 
   async #commitAll(): Promise<void> {
-    // A batch that is sent from memory must not also be on disk once it is acknowledged.
+    // A batch that is sent from memory must not also be on disk once it is acknowledged. A bad disk is tried by its
+    // watch only, and once more at the end.
     while (this.#pending.count > 0 && this.#batchOut !== 'memory') {
+      if (this.#disk.error !== null && !this.#closed) return;
       const group = this.#pending.takeGroup(commitBytes);
       try {
-        await this.#store.append(
-          group.map(({ payload }) => payload),
-          group[0]?.time ?? this.#options.now(),
-        );
+        await this.#write(group);
       } catch (error) {
         this.#dropped(this.#pending.putBack(group));
-        this.#diskRefused(toError(error));
+        this.#disk.refused(error);
+        this.#sendFromMemory();
         return;
       }
-      if (this.#diskError !== null) this.#options.log.info('results are written to disk again');
-      this.#diskError = null;
       for (const { settle } of group) settle?.();
       this.#notify();
     }
   }
 
-  #diskRefused(error: Error): void {
-    if (this.#diskError === null) {
-      this.#options.metrics.outboxDiskErrors += 1;
-      this.#options.fault(error, 'results cannot be written to disk and are held in memory');
+  /** Writes a group to disk, or rejects and keeps none of it there, even if the write ends later. */
+  async #write(group: readonly Pending[]): Promise<void> {
+    this.#deadline.check();
+    const write: AppendState = { isGivenUp: false, isDone: false };
+    const payloads = group.map(({ payload }) => payload);
+    const time = group[0]?.time ?? this.#options.now();
+    try {
+      await this.#deadline.within(this.#store.append(payloads, time, write));
+    } catch (error) {
+      // Only what follows the write hangs: the group is safe.
+      if (!write.isDone) {
+        write.isGivenUp = true;
+        throw error;
+      }
+      this.#disk.refused(error);
+      this.#sendFromMemory();
     }
-    this.#diskError = error;
+  }
+
+  /** The oldest results on disk; null if there are none, or if the disk hangs. */
+  async #diskBatch(maxItems: number, maxBytes: number): Promise<Batch | null> {
+    if (this.#deadline.hangs) return null;
+    const next = this.#store.next(maxItems, maxBytes);
+    const late = (batch: Batch | null) => void batch?.acknowledge(0);
+    return (await this.#unlessItHangs(next, late)) ?? null;
+  }
+
+  /** The value of an operation on the disk; undefined if it hangs, which is reported. Other errors are passed on. */
+  async #unlessItHangs<T>(operation: Promise<T>, onLate?: (value: T) => void): Promise<T | undefined> {
+    try {
+      return await this.#deadline.within(operation, onLate);
+    } catch (error) {
+      if (!(error instanceof DiskHangs)) throw error;
+      this.#disk.refused(error);
+      this.#sendFromMemory();
+      return undefined;
+    }
+  }
+
+  /** Nobody waits for the disk any more. */
+  #sendFromMemory(): void {
     this.#pending.settleAll();
-    this.#flushSoon(diskRetryMs);
     // Only after this flush: batches are taken from memory only while no write is in progress.
     setImmediate(() => this.#notify());
   }
 
   #memoryBatch(maxItems: number, maxBytes: number): Batch | null {
-    if (this.#diskError === null || this.#flushing !== null) return null;
+    if (this.#disk.error === null || this.#flushing !== null) return null;
     const entries = this.#pending.peek(maxItems, maxBytes);
     if (entries.length === 0) return null;
     this.#batchOut = 'memory';
@@ -244,13 +279,21 @@ export class Outbox {
   }
 
   async #beat(): Promise<void> {
+    if (this.#deadline.hangs) return;
     try {
-      await this.#home.beat();
-      // Other agents may have died, or may have been silent long enough to be adopted; their runs are repeated if
-      // that continues.
-      if (await this.#store.adopt()) this.#notify();
+      await this.#deadline.within(this.#lookAround());
     } catch (error) {
-      this.#options.log.warn({ err: toError(error) }, 'outbox folder could not be touched');
+      // Without a result to write, this is how a disk that turned bad is noticed.
+      this.#disk.refused(error);
+      this.#sendFromMemory();
     }
+  }
+
+  async #lookAround(): Promise<void> {
+    if (this.#disk.error === null) await this.#home.beat();
+    // Other agents may have died, or may have been silent long enough to be adopted; their runs are repeated if
+    // that continues.
+    if (await this.#store.adopt()) this.#notify();
+    await this.#aside.pruneHourly();
   }
 }

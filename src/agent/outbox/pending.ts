@@ -3,12 +3,17 @@ export type Pending = { readonly payload: Buffer; readonly time: number; settle:
 
 /** Results in memory, oldest first, until they are written to disk. They stay here while the disk cannot be written. */
 export class PendingResults {
-  readonly #capBytes: number;
+  readonly #cap: { bytes: number; results: number };
   #entries: Pending[] = [];
   #bytes = 0;
 
-  constructor(capBytes: number) {
-    this.#capBytes = capBytes;
+  constructor(cap: { bytes: number; results: number }) {
+    this.#cap = cap;
+  }
+
+  /** True if half of the memory is used: the other half is for the results of runs that have started. */
+  get isHalfFull(): boolean {
+    return this.#bytes > this.#cap.bytes / 2 || this.#entries.length > this.#cap.results / 2;
   }
 
   get bytes(): number {
@@ -32,20 +37,19 @@ export class PendingResults {
 
   /** Removes and returns the oldest, up to `maxBytes` but at least one. */
   takeGroup(maxBytes: number): Pending[] {
-    let bytes = 0;
-    let count = 0;
-    for (const { payload } of this.#entries) {
-      if (count > 0 && bytes + payload.length > maxBytes) break;
-      bytes += payload.length;
-      count += 1;
-    }
+    const { count, bytes } = this.#firstGroup(maxBytes);
     this.#bytes -= bytes;
     return this.#entries.splice(0, count);
   }
 
+  /** Bytes that `takeGroup` would take. */
+  firstGroupBytes(maxBytes: number): number {
+    return this.#firstGroup(maxBytes).bytes;
+  }
+
   /** Puts a group back at the front; returns how many were dropped to stay within the cap. */
   putBack(group: readonly Pending[]): number {
-    this.#entries.unshift(...group);
+    this.#entries = [...group, ...this.#entries];
     for (const { payload } of group) this.#bytes += payload.length;
     return this.#dropExcess();
   }
@@ -77,9 +81,21 @@ export class PendingResults {
     }
   }
 
+  #firstGroup(maxBytes: number): { count: number; bytes: number } {
+    let bytes = 0;
+    let count = 0;
+    for (const { payload } of this.#entries) {
+      if (count > 0 && bytes + payload.length > maxBytes) break;
+      bytes += payload.length;
+      count += 1;
+    }
+    return { count, bytes };
+  }
+
   #dropExcess(): number {
     let dropped = 0;
-    while (this.#bytes > this.#capBytes && this.#entries.length > 1) {
+    const isOver = () => this.#bytes > this.#cap.bytes || this.#entries.length > this.#cap.results;
+    while (isOver() && this.#entries.length > 1) {
       const oldest = this.#entries.shift();
       oldest?.settle?.();
       this.#bytes -= oldest?.payload.length ?? 0;

@@ -1,16 +1,18 @@
-import { ServiceError, toError } from '../../errors.ts';
+import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { ResponseOf } from '../../protocol/routes.ts';
-import { isRefusedContent, type ServiceClient } from '../link/client.ts';
+import { isRefusedContent, isRefusedOnTheWay, type ServiceClient } from '../link/client.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
+import { createBatchSize } from './batch-size.ts';
 import type { Outbox } from './outbox.ts';
+import { reducedForms } from './reduced.ts';
 
 const callTimeoutMs = 60_000;
 
 /**
  * Sends a batch; returns how many of its first results are done, and the error that stopped it, if any. A refused
- * request is halved until the one result that the service cannot read is found and set aside, so that it does not
- * block the others.
+ * request is halved until the one result is found that the service cannot read, or that a proxy does not let through. It is
+ * sent without its details, so that it does not block the others and its run ends.
  */
 export type ResultDelivery = (
   agentId: string,
@@ -54,30 +56,64 @@ export function createResultDelivery(options: {
     }
   };
 
+  /**
+   * A result that is refused although it is alone: sends it without its details, so that its run ends, and keeps the
+   * complete one for a person. Returns the error if it has to be sent again later.
+   */
+  const sendAlone = async (agentId: string, payload: Buffer, refusal: ServiceError): Promise<unknown> => {
+    let last = refusal;
+    for (const form of reducedForms(payload, refusal.message)) {
+      try {
+        await send(agentId, [form]);
+        metrics.resultsReduced += 1;
+        await outbox.quarantine(payload);
+        options.fault(refusal, 'result refused and sent without its details');
+        return null;
+      } catch (error) {
+        if (!isRefused(error)) return error;
+        last = error;
+      }
+    }
+    // Something on the way refuses everything: that is no fault of the result.
+    if (last.code !== 'SERVICE_REFUSED') return last;
+    await outbox.quarantine(payload);
+    metrics.resultsQuarantined += 1;
+    options.fault(last, 'result refused by the service and set aside');
+    return null;
+  };
+
+  const size = createBatchSize();
   return async (agentId, payloads) => {
     let count = 0;
-    let size = payloads.length;
     while (count < payloads.length) {
+      const batch = payloads.slice(count, count + size.next(payloads, count));
+      const bytes = batch.reduce((sum, { length }) => sum + length + 1, 0);
       try {
-        await send(agentId, payloads.slice(count, count + size));
-        count += size;
-        size = Math.min(size * 2, payloads.length - count);
+        await send(agentId, batch);
+        count += batch.length;
+        size.succeeded();
       } catch (error) {
-        if (!isRefusedContent(error)) return { count, error };
-        if (size > 1) {
-          size = Math.ceil(size / 2);
+        if (!isRefused(error)) {
+          if (error instanceof ServiceError && error.status === undefined) size.failed({ bytes });
+          return { count, error };
+        }
+        const [first] = batch;
+        if (batch.length > 1 || first === undefined) {
+          size.refused({ bytes, items: batch.length, isTooLarge: error.status === 413 });
           continue;
         }
-        const unreadable = payloads[count];
-        if (unreadable !== undefined) await outbox.quarantine(unreadable);
-        metrics.resultsQuarantined += 1;
-        options.fault(toError(error), 'result refused by the service and set aside');
+        const later = await sendAlone(agentId, first, error);
+        if (later !== null) return { count, error: later };
         count += 1;
-        size = payloads.length - count;
+        size.succeeded();
       }
     }
     return { count, error: null };
   };
+}
+
+function isRefused(error: unknown): error is ServiceError {
+  return isRefusedContent(error) || isRefusedOnTheWay(error);
 }
 
 /** The request around already serialised results. */

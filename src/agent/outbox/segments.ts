@@ -1,13 +1,22 @@
-import { constants, promises as fs } from 'node:fs';
+import { promises as fs } from 'node:fs';
 import { basename, join } from 'node:path';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { AgentMetrics } from '../metrics/counters.ts';
+import { codeOf, isOutOfSpace } from '../../system-errors.ts';
 import { makeFolder } from '../folders/owner.ts';
+import type { DamageReport } from './damage-report.ts';
+import { framed, framedBytes } from './frames.ts';
 import type { OutboxHome } from './home.ts';
-import { framed, openSegment, readFrames, writeAcknowledged, type Frame } from './segment.ts';
-import { isOutOfSpace } from '../../system-errors.ts';
-import { countUnacknowledged, createSegment, isDrained, type Segment } from './segment-file.ts';
+import { readFrames, type Damage, type FoundFrame } from './read-frames.ts';
+import {
+  countUnacknowledged,
+  createSegment,
+  isDrained,
+  openFile,
+  openSegment,
+  writeHeader,
+  type Segment,
+} from './segment-file.ts';
 
 /** Results to send next, oldest first. */
 export type Batch = {
@@ -16,20 +25,37 @@ export type Batch = {
   acknowledge: (count: number) => Promise<void>;
 };
 
+/** The state of one append, shared with the caller, who may give it up until it is done. */
+export type AppendState = {
+  /** Set by the caller: nobody waits for this write any more, so it must leave nothing on disk. */
+  isGivenUp: boolean;
+  /** Set by the store: the payloads are on disk. */
+  isDone: boolean;
+};
+
 type StoreOptions = {
   home: OutboxHome;
   instanceId: string;
   segmentBytes: number;
   capBytes: number;
   log: Log;
-  metrics: AgentMetrics;
-  fault: (error: Error, message: string) => void;
+  damage: DamageReport;
   /** Called when results had to be dropped. */
   lost: (count: number, why: string) => void;
   now: () => number;
 };
 
-const damagedFilesKept = 8;
+/** Errors of reading that say nothing about the file: no free descriptor, or a file server that is away. */
+const passing = new Set([
+  'EMFILE',
+  'ENFILE',
+  'EAGAIN',
+  'ESTALE',
+  'ETIMEDOUT',
+  'ENOTCONN',
+  'EHOSTDOWN',
+  'ENOMEM',
+]);
 
 /** The outbox's files: appended to at one end, read and acknowledged at the other, limited by dropping the oldest. */
 export class SegmentStore {
@@ -37,6 +63,8 @@ export class SegmentStore {
   #segments: Segment[] = [];
   #writing: { segment: Segment; file: fs.FileHandle } | null = null;
   #names = 0;
+  /** Files without results that the disk has not let go of. */
+  readonly #toRemove = new Set<string>();
   /** Large enough for most groups. Appends run one after another, so one buffer is enough. */
   readonly #scratch = Buffer.allocUnsafeSlow(128 * 1024);
   /** The segment of the batch that has not been settled yet. */
@@ -46,16 +74,19 @@ export class SegmentStore {
     this.#options = options;
   }
 
-  /** Writes payloads in one synchronous write. Rejects if the write fails and keeps none of them then. */
-  async append(payloads: readonly Buffer[], time: number): Promise<void> {
-    const bytes = framed(payloads, time, this.#scratch);
-    await this.#makeRoom(bytes.length);
+  /** Writes payloads in one synchronous write. Rejects if it fails or is given up, and keeps none of them then. */
+  async append(payloads: readonly Buffer[], time: number, state: AppendState): Promise<void> {
+    await this.#makeRoom(framedBytes(payloads));
     const { segment, file } = this.#writing ?? (await this.#newSegment());
+    const number = segment.total ?? 0;
+    const bytes = framed(payloads, { time, number, scratch: this.#scratch });
     let written = 0;
     try {
+      checkWanted(state);
       while (written < bytes.length) {
         const step = await file.write(bytes, written, bytes.length - written, segment.size + written);
         written += step.bytesWritten;
+        checkWanted(state);
       }
     } catch (error) {
       // No partial frame may remain after the last complete one. Any error except a full disk means that the file
@@ -67,10 +98,18 @@ export class SegmentStore {
       if (!cut || !isOutOfSpace(error)) await this.#finishSegment();
       throw error;
     }
+    state.isDone = true;
     if (isDrained(segment)) segment.oldestAt = time;
     segment.size += bytes.length;
-    if (segment.frames !== null) segment.frames += payloads.length;
+    segment.total = number + payloads.length;
+    await writeHeader(segment);
     if (segment.size >= this.#options.segmentBytes) await this.#finishSegment();
+  }
+
+  /** Tries the disk with `bytes`; rejects with the file system's error. */
+  async tryDisk(bytes: number): Promise<void> {
+    await this.#options.home.tryDisk(bytes);
+    for (const path of this.#toRemove) await this.#remove(path);
   }
 
   /** The oldest results that fit in one batch; null if there are none. Only one batch at a time. */
@@ -85,21 +124,17 @@ export class SegmentStore {
       const oldest = frames[0];
       if (oldest === undefined) continue;
       segment.oldestAt = oldest.time;
-      segment.frames ??= await countUnacknowledged(segment);
+      segment.total ??= segment.next + (await countUnacknowledged(segment));
       this.#out = segment;
       return {
-        payloads: withinBytes(frames, maxBytes),
+        payloads: frames.map(({ payload }) => payload),
         acknowledge: async (count) => {
           this.#out = null;
           const last = frames[count - 1];
           if (last === undefined) return;
-          segment.acknowledged = last.end;
-          // Damage that was skipped may have hidden some results.
-          if (segment.frames !== null) segment.frames = Math.max(0, segment.frames - count);
+          advance(segment, last);
           if (isDrained(segment) && segment !== this.#writing?.segment) await this.#discard(segment);
-          else if (segment.file !== null) {
-            await writeAcknowledged(segment.file, segment.acknowledged).catch(() => undefined);
-          }
+          else await writeHeader(segment);
         },
       };
     }
@@ -110,22 +145,19 @@ export class SegmentStore {
     const adopted: Segment[] = [];
     for (const name of await this.#options.home.adopt()) {
       const path = join(this.#options.home.folder, name);
-      const opened = await openSegment(path);
-      if (typeof opened === 'string') {
-        if (opened === 'damaged') await this.#setAside(path, 'a whole segment');
-        await fs.rm(path, { force: true });
-        continue;
+      try {
+        const opened = await openSegment(path, Number(name.split('-', 1)[0]));
+        if (opened !== 'empty' && !('lost' in opened)) {
+          adopted.push(opened);
+          if (opened.isHeaderDamaged)
+            await this.#options.damage.ofPart(opened, { from: 0, to: opened.acknowledged, lost: 0 });
+          continue;
+        }
+        if (opened !== 'empty' && opened.lost !== 0) await this.#options.damage.ofFile(path, opened.lost);
+        await this.#remove(path);
+      } catch (error) {
+        await this.#options.damage.unreadable(path, null, error);
       }
-      const { size, acknowledged, file } = opened;
-      await file.close();
-      adopted.push({
-        path,
-        size,
-        acknowledged,
-        file: null,
-        oldestAt: Number(name.split('-', 1)[0]),
-        frames: null,
-      });
     }
     this.#segments.unshift(...adopted);
     if (adopted.length > 0)
@@ -134,13 +166,13 @@ export class SegmentStore {
   }
 
   /**
-   * Bytes and results that wait (adopted ones as far as they are counted), and the time of the oldest; null = none
+   * Bytes and results that wait (those of earlier releases as far as they are counted), and the time of the oldest; null = none
    * waits.
    */
   status(): { bytes: number; results: number; oldestAt: number | null } {
     const waiting = this.#segments.filter((segment) => !isDrained(segment));
     const bytes = waiting.reduce((sum, segment) => sum + segment.size - segment.acknowledged, 0);
-    const results = waiting.reduce((sum, { frames }) => sum + (frames ?? 0), 0);
+    const results = waiting.reduce((sum, { total, next }) => sum + Math.max(0, (total ?? next) - next), 0);
     return { bytes, results, oldestAt: waiting[0]?.oldestAt ?? null };
   }
 
@@ -187,9 +219,10 @@ export class SegmentStore {
     let count = 0;
     try {
       while (!isDrained(segment) && this.#segments.includes(segment)) {
-        const frames = await this.#framesOf(segment, Infinity, segment.size);
+        const frames = await this.#framesOf(segment, 1000, 1024 * 1024);
         count += frames.length;
-        segment.acknowledged = frames.at(-1)?.end ?? segment.acknowledged;
+        const last = frames.at(-1);
+        if (last !== undefined) advance(segment, last);
       }
     } catch (error) {
       this.#options.log.warn({ err: toError(error) }, 'dropped segment could not be counted');
@@ -197,61 +230,65 @@ export class SegmentStore {
     return count;
   }
 
-  /** Unacknowledged frames of a segment. Skips unreadable ones, so it may return none. */
-  async #framesOf(segment: Segment, maxItems: number, maxBytes: number): Promise<Frame[]> {
+  /** Unacknowledged frames of a segment. Skips damage, which is reported, so it may return none. */
+  async #framesOf(segment: Segment, maxItems: number, maxBytes: number): Promise<FoundFrame[]> {
+    const { acknowledged: from, size: to, next, format } = segment;
     try {
-      segment.file ??= await fs.open(segment.path, constants.O_RDWR);
+      segment.file ??= await openFile(segment.path);
+      const read = await readFrames(segment.file, format, { from, to, next, maxItems, maxBytes });
+      if (read.damage !== null) await this.#skip(segment, read.damage);
+      return read.frames;
     } catch (error) {
+      // Trouble that passes: the segment may be read later.
+      if (passing.has(codeOf(error) ?? '')) throw error;
       this.#segments = this.#segments.filter((other) => other !== segment);
       if (segment === this.#writing?.segment) await this.#finishSegment();
-      this.#options.metrics.outboxDamaged += 1;
-      this.#options.fault(toError(error), 'outbox segment cannot be opened; its results are lost');
+      await segment.file?.close().catch(() => undefined);
+      const missing = segment.total === null ? null : segment.total - segment.next;
+      await this.#options.damage.unreadable(segment.path, missing, error);
       return [];
     }
-    const range = { from: segment.acknowledged, to: segment.size, maxItems, maxBytes };
-    const { frames, stop } = await readFrames(segment.file, range);
-    if (frames.length > 0 || stop === null) return frames;
-    if (stop.kind === 'torn') {
-      // A crash cut the write short; this result was never reported as safe.
-      segment.size = segment.acknowledged;
-    } else {
-      await this.#setAside(
-        segment.path,
-        stop.resumeAt === null ? 'everything after one position' : 'one result',
-      );
-      segment.acknowledged = stop.resumeAt ?? segment.size;
-    }
-    return [];
   }
 
-  /** Keeps a copy of a damaged segment for inspection; its readable results are still sent. */
-  async #setAside(path: string, cost: string): Promise<void> {
-    this.#options.metrics.outboxDamaged += 1;
-    this.#options.fault(new Error(`damaged outbox segment; lost: ${cost}`), 'outbox segment is damaged');
-    const folder = join(this.#options.home.folder, 'damaged');
-    try {
-      await fs.mkdir(folder, { recursive: true, mode: 0o700 });
-      if ((await fs.readdir(folder)).length >= damagedFilesKept) return;
-      await fs.copyFile(path, join(folder, basename(path)));
-    } catch (error) {
-      this.#options.log.warn({ err: toError(error) }, 'damaged segment could not be set aside');
-    }
+  /** Continues after damage. Frames that were never called safe, because a crash cut their write short, are not lost. */
+  async #skip(segment: Segment, { from, to, next, lost }: Damage): Promise<void> {
+    const { total, size, isHeaderDamaged } = segment;
+    const isEnd = to >= size;
+    // Without numbers or a header it is not known how many frames there were.
+    const missing =
+      lost ?? (isEnd ? (isHeaderDamaged ? null : Math.max(0, (total ?? next) - segment.next)) : 1);
+    segment.acknowledged = to;
+    segment.next = isEnd ? Math.max(total ?? next, next) : next;
+    if (!isEnd || missing !== 0) await this.#options.damage.ofPart(segment, { from, to, lost: missing });
   }
 
   async #discard(segment: Segment): Promise<void> {
     this.#segments = this.#segments.filter((other) => other !== segment);
     await segment.file?.close().catch(() => undefined);
-    await fs.rm(segment.path, { force: true }).catch(() => undefined);
+    // Cut exactly between two frames.
+    const { total, next, path } = segment;
+    if (total !== null && next < total) await this.#options.damage.ofFile(path, total - next);
+    await this.#remove(path);
+  }
+
+  /** A file that cannot be removed now is removed when the disk is good again. */
+  async #remove(path: string): Promise<void> {
+    await fs.rm(path, { force: true }).then(
+      () => this.#toRemove.delete(path),
+      () => this.#toRemove.add(path),
+    );
+    if (this.#toRemove.has(path))
+      this.#options.log.debug({ file: basename(path) }, 'file cannot be removed yet');
   }
 }
 
-function withinBytes(frames: Frame[], maxBytes: number): Buffer[] {
-  let bytes = 0;
-  const payloads: Buffer[] = [];
-  for (const { payload } of frames) {
-    bytes += payload.length + 1;
-    if (payloads.length > 0 && bytes > maxBytes) break;
-    payloads.push(payload);
-  }
-  return payloads;
+function checkWanted({ isGivenUp }: AppendState): void {
+  if (isGivenUp) throw new Error('nobody waits for this write any more');
+}
+
+function advance(segment: Segment, { end, number }: FoundFrame): void {
+  segment.acknowledged = end;
+  segment.next = number + 1;
+  // A crash may have left frames that the header does not count yet.
+  if (segment.total !== null) segment.total = Math.max(segment.total, segment.next);
 }

@@ -10,11 +10,15 @@ import { maskCredentialsIn, maskCredentials } from './detect-secrets.ts';
 import type { Attempted } from './attempted.ts';
 import { createAttemptLog } from './attempt-log.ts';
 import { openAttemptFiles, type AttemptFiles, type FileParts } from '../artifacts/attempt-files.ts';
+import { judged, noSlotGrade } from './disbelief.ts';
 import { cancelledGrade, erroredGrade, grade, type Grade } from './grade.ts';
 import { jobTypeOf } from '../job-types/table.ts';
 import type { Hold } from './holds.ts';
+import type { DelayReading, OwnDelay } from '../load/own-delay.ts';
 import { createLiveLog } from './live-log.ts';
 import { withFailure, type NetworkEvidence } from './network-evidence.ts';
+import { withOwnNetwork } from './own-fault.ts';
+import type { OwnNetwork } from '../own-network/own-network.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
 import { scrubbedLine } from './result.ts';
 import { within } from './within.ts';
@@ -28,6 +32,10 @@ export type AttemptParts = {
   forFiles?: FileParts;
   /** Collects network evidence of attempts; absent = none is collected. */
   evidence?: Pick<NetworkEvidence, 'watch' | 'traces'>;
+  /** Measures the delay of this process; absent = all results are believed. */
+  ownDelay?: OwnDelay;
+  /** Tells failures of this host's own network from those of targets; absent = all are the targets'. */
+  ownNetwork?: Pick<OwnNetwork, 'watch'>;
   /** Also mask text in script runs that looks like a credential. */
   detectSecrets?: boolean;
   /** Receives each line of the run's log before it is scrubbed. */
@@ -41,6 +49,8 @@ type AttemptOptions = {
   attempt: number;
   hold: Hold;
   deadline: number;
+  /** The agent's own delay while the job waited for its slot; null = it did not wait. */
+  slotDelay: DelayReading | null;
   scrubber: JobScrubber;
   parts: AttemptParts;
 };
@@ -52,9 +62,16 @@ export async function attemptOnce(job: Job, options: AttemptOptions): Promise<At
   const hasSecret = (text: string): boolean => scrubber.text(text) !== text;
   const watch = (await parts.evidence?.watch(job)) ?? null;
   try {
-    const network = watch?.network ?? parts.network;
-    const executed = await execution(job, options, { files, network });
+    const own = parts.ownNetwork?.watch(job, watch?.network ?? parts.network) ?? null;
+    const network = own?.network ?? watch?.network ?? parts.network;
+    const { hold, deadline } = options;
+    const executed = await withOwnNetwork(await measured(job, options, { files, network }), own, {
+      hold,
+      untilMs: deadline,
+      now: parts.now,
+    });
     if (parts.detectSecrets === true) maskCredentials(job, executed, scrubber);
+    await scrubber.ready();
     const failure = (await watch?.conclude(executed.grade, hasSecret)) ?? null;
     const attempted = await withFailure(executed, failure, files?.context ?? null);
     if (files === null || files.isEmpty()) return attempted;
@@ -112,20 +129,38 @@ async function keptFiles(
   }
 }
 
+/** Runs the executor while the agent's own delay is measured; that delay must not become the target's fault. */
+async function measured(
+  job: Job,
+  options: AttemptOptions,
+  environment: { files: AttemptFiles | null; network: Network },
+): Promise<Attempted> {
+  const withChildren = jobTypeOf(job).startsProcesses(job);
+  const stopwatch = options.parts.ownDelay?.begin(withChildren);
+  try {
+    const attempted = await execution(job, options, environment);
+    const isPlainPass = attempted.grade.status === 'passed' && attempted.outcome.base.ok;
+    if (stopwatch === undefined || isPlainPass) return attempted;
+    return judged({ rules: job, attempted, delay: stopwatch.read(), withChildren });
+  } finally {
+    stopwatch?.end();
+  }
+}
+
 /** Runs the executor under its deadline, then grades the outcome. */
 async function execution(
   job: Job,
-  { hold, deadline, parts, scrubber }: AttemptOptions,
+  { hold, deadline, slotDelay, parts, scrubber }: AttemptOptions,
   { files, network }: { files: AttemptFiles | null; network: Network },
 ): Promise<Attempted> {
   const { now } = parts;
+  const own = jobTypeOf(job);
   const startedAt = now();
   const limitMs = Math.min(attemptLimitMs(job), deadline - startedAt);
   if (limitMs <= 0) {
-    const reason = reasonOf('INTERNAL', 'the agent had no free slot before the deadline of the job');
-    return withoutOutcome(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
+    const noSlot = noSlotGrade(slotDelay, own.startsProcesses(job));
+    return withoutOutcome(noSlot, { startedAt, stoppedAt: startedAt });
   }
-  const own = jobTypeOf(job);
   // Users who wait for a suite want to see its progress.
   if (own.hasLiveLog) {
     hold.lines = createLiveLog((line) => {

@@ -1,6 +1,7 @@
 import type { CaptureSummary } from '../../executors/evidence/capture-summary.ts';
 import type { TraceTarget, Unavailable } from '../../executors/evidence/traceroute.ts';
 import type { Outcome } from '../../executors/interface/executor.ts';
+import type { Reason } from '../../protocol/reasons.ts';
 import type { Artifact, LogEntry } from '../../protocol/result.ts';
 import type { Grade } from './grade.ts';
 
@@ -12,6 +13,8 @@ export type Attempted = {
   log: LogEntry[];
   startedAt: number;
   stoppedAt: number;
+  /** Set if the result is not believed, because the agent's own delay explains it: the reason before that verdict. */
+  disbelieved?: Reason;
   /** Where the network failed; absent if it did not. */
   traceTo?: NetworkFailure['traceTo'];
 };

@@ -37,6 +37,8 @@ const networkCodes: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'CONNECTION_CLOSED',
   'SOCKET_TIMEOUT',
   'TIMEOUT',
+  // The agent's own network: the next attempt may find it working again.
+  'OWN_NETWORK',
 ]);
 
 export function isNetworkFailure(reason: Reason | null): boolean {
@@ -63,11 +65,12 @@ export function backoffSeconds(
 /**
  * Whether and when a job gets another attempt; null = the last attempt is final.
  *
- * Only failures are retried: an errored attempt is our own fault and does not reflect the target. A retry is skipped
- * if it would start later than maxDurationSeconds after the start of attempt 1, or after the job's deadline.
+ * Failures are retried, and attempts that the agent's own network spoiled. Other errored attempts are our own fault and
+ * do not reflect the target. A retry is skipped if it would start later than maxDurationSeconds after the start of
+ * attempt 1, or after the job's deadline.
  */
 export function nextAttempt(strategy: RetryStrategy | null, history: AttemptHistory): NextAttempt | null {
-  if (strategy === null || history.status !== 'failed') return null;
+  if (strategy === null || !isRetried(history)) return null;
   const single = strategy.type === 'SINGLE_RETRY';
   if (history.attempt > (single ? 1 : strategy.maxRetries)) return null;
   if (strategy.onlyOn.includes('NETWORK_ERROR') && !isNetworkFailure(history.reason)) return null;
@@ -77,4 +80,8 @@ export function nextAttempt(strategy: RetryStrategy | null, history: AttemptHist
   // SINGLE_RETRY has no such limit: the specification does not accept one for it.
   if (!single && startsAt - history.firstAttemptAt > strategy.maxDurationSeconds * 1000) return null;
   return { attempt: history.attempt + 1, delayMs, elsewhere: !strategy.sameRegion };
+}
+
+function isRetried({ status, reason }: Pick<AttemptHistory, 'status' | 'reason'>): boolean {
+  return status === 'failed' || (status === 'errored' && reason?.code === 'OWN_NETWORK');
 }

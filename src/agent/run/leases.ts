@@ -12,6 +12,8 @@ export type ReleaseBody = Omit<RequestOf<'release'>, 'leaseToken'>;
 /** What running a job needs: to hold the job, and to hand it back. */
 export type LeaseSource = {
   hold: (job: LeasedJob) => Hold;
+  /** Tells the service at once that a job runs; absent = there is no service. Never rejects. */
+  announce?: (hold: Hold) => void;
   /** Hands a job back. Retries until the lease would have expired anyway; never rejects. */
   release: (job: LeasedJob, body: ReleaseBody) => Promise<void>;
 };
@@ -55,6 +57,7 @@ export function createLeases(options: LeaseOptions): Leases {
 
   return {
     hold: holds.hold,
+    announce: renewals.announce,
     held: holds.held,
     size: holds.size,
     release: async (job, body) => {

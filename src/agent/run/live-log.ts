@@ -1,4 +1,5 @@
 import { protocolLimits } from '../../protocol/agent-calls.ts';
+import { shortened as cut } from '../../shortened.ts';
 
 /**
  * Lines of a run's log that were not sent yet. They are sent with the lease renewals, so that users can watch a long
@@ -97,5 +98,5 @@ export function createLiveLog(scrub: (line: string) => string): LiveLog {
 
 function shortened(line: string): string {
   const limit = protocolLimits.logLineChars;
-  return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
+  return line.length <= limit ? line : cut(line, limit - 1);
 }

@@ -154,7 +154,9 @@ export function createNetworkEvidence(options: {
           },
         },
         conclude: async (verdict, hasSecret = () => false) => {
-          const failed = verdict.status === 'failed' && isNetworkFailure(verdict.reason);
+          // Evidence of the own network's failures shows operators how far packets came.
+          const isFailure = verdict.status === 'failed' || verdict.reason?.code === 'OWN_NETWORK';
+          const failed = isFailure && isNetworkFailure(verdict.reason);
           remember(job.checkId, failed, capture !== null);
           if (!failed) return null;
           // Stop now: later packets are not part of the attempt.

@@ -1,7 +1,7 @@
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
-import type { RequestOf } from '../../protocol/routes.ts';
+import type { RequestOf, ResponseOf } from '../../protocol/routes.ts';
 import type { Hold, Holds } from './holds.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { isRefusedContent, type ServiceClient } from '../link/client.ts';
@@ -17,6 +17,11 @@ export type LeaseTerms = {
 export type Renewals = {
   /** Starts the timer, or restarts it with new terms. */
   begin: (terms: LeaseTerms) => void;
+  /**
+   * Renews this job's lease at once, so that the service knows that the job runs. If the job ends its agent before the
+   * first renewal by the timer, it is charged with that. Several jobs that begin during a call share the next one.
+   */
+  announce: (hold: Hold) => void;
   stop: () => void;
 };
 
@@ -67,7 +72,10 @@ export function createRenewals(options: {
   };
 
   const renewSome = async (some: readonly Hold[]) => {
-    const answer = await call(some);
+    heed(await call(some), some);
+  };
+
+  const heed = (answer: ResponseOf<'renew'> | null, some: readonly Hold[]) => {
     if (answer === null) return;
     const byId = new Map(some.map((entry) => [entry.jobId, entry]));
     for (const jobId of answer.lost) {
@@ -99,7 +107,41 @@ export function createRenewals(options: {
     }
   };
 
+  const begun = new Set<Hold>();
+  let announcing = false;
+  const announceAll = async () => {
+    if (announcing) return;
+    announcing = true;
+    try {
+      while (begun.size > 0 && !stopped.aborted) {
+        const next = [...begun].slice(0, leasesPerCall);
+        for (const hold of next) begun.delete(hold);
+        const some = next.filter((hold) => !hold.released && holds.find(hold.jobId) === hold);
+        if (some.length === 0) continue;
+        // Without log lines: those of the timer's renewals stay in their order.
+        const { leases } = progressOf(some, 0);
+        const timeoutMs = Math.max(5000, (terms.leaseSeconds * 1000) / 3);
+        const answer = await client.call(
+          'renew',
+          { agentId: terms.agentId, leases },
+          { timeoutMs, signal: stopped },
+        );
+        heed(answer, some);
+      }
+    } catch (error) {
+      // The timer renews these leases soon.
+      begun.clear();
+      if (!stopped.aborted) log.debug({ err: toError(error) }, 'begun jobs not announced');
+    } finally {
+      announcing = false;
+    }
+  };
+
   return {
+    announce: (hold) => {
+      begun.add(hold);
+      void announceAll();
+    },
     begin: (given) => {
       terms = given;
       sendsLines = true;

@@ -7,6 +7,7 @@ import { withoutArchives } from '../../secrets/forms/packed-in-text.ts';
 import { maskPrintedHeaders } from '../../secrets/tree/sensitive-headers.ts';
 import type { Attempted } from './attempted.ts';
 import type { AgentJobType } from '../job-types/table.ts';
+import { shortened } from '../../shortened.ts';
 
 /** The scrubber function that results need. */
 export type TreeScrubber = { json: <T>(tree: T) => T };
@@ -47,6 +48,19 @@ export function resultOf(
     artifacts,
     log,
     agentVersion: end.version,
+  };
+}
+
+/** A result of which only the status, the times and the code of the reason may leave: the run has too many secrets. */
+export function withheldResult(result: Result, why: string): Result {
+  const { reason, stoppedAt } = result;
+  const msg = `the log, details, assertions and files of this run were withheld: ${why}; use fewer secrets`;
+  return {
+    ...result,
+    reason: reason === null ? null : { ...reason, message: msg },
+    assertions: [],
+    details: {},
+    log: [{ time: Date.parse(stoppedAt), level: 'warn', msg }],
   };
 }
 
@@ -161,7 +175,7 @@ function cutLog(log: readonly LogEntry[]): LogEntry[] {
 }
 
 function cutTree(value: unknown): unknown {
-  if (typeof value === 'string') return value.length > keptText ? `${value.slice(0, keptText)}…` : value;
+  if (typeof value === 'string') return shortened(value, keptText);
   if (Array.isArray(value)) return value.slice(0, keptItems).map(cutTree);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(

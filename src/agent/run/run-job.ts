@@ -12,10 +12,10 @@ import type { Lanes } from './lanes.ts';
 import type { Hold } from './holds.ts';
 import { countAttempt, countResult, countRun, countWait, type AgentMetrics } from '../metrics/counters.ts';
 import type { LeaseSource } from './leases.ts';
-
+import { hasRecovered } from './recovery.ts';
 import { withTraceroute } from './network-evidence.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
-import { resultOf, scrub, serialised } from './result.ts';
+import { resultOf, scrub, serialised, withheldResult } from './result.ts';
 import { traceLimitMs } from './traces.ts';
 
 /** What running a job needs of the agent. */
@@ -33,6 +33,9 @@ export type RunParts = AttemptParts & {
   clockSkewMs: () => number;
 };
 
+/** An attempt is repeated only if at least this much time is left for its recovery and the repetition. */
+const leastRepeatMs = 10_000;
+
 /** Runs one job from start to end: attempts until one is final, each of them reported, or a hand-back. */
 export async function runJob(job: Job, parts: RunParts): Promise<void> {
   const { leases, metrics, now } = parts;
@@ -41,7 +44,11 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   const jobType = jobTypeOf(job);
   const scrubber = parts.scrubberOf(job);
   const hold = leases.hold(job);
-  const deadline = Date.parse(job.deadline) + parts.clockSkewMs();
+  // A service that sends the remaining time needs no clock that agrees with ours.
+  const deadline =
+    job.remainingMs === undefined
+      ? Date.parse(job.deadline) + parts.clockSkewMs()
+      : claimedAt + job.remainingMs;
   let attempt = job.attempt;
   let notBefore: number | null = null;
   let firstAttemptAt =
@@ -59,6 +66,8 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   };
 
   const report = async (attempted: Attempted, resultType: Result['resultType']): Promise<void> => {
+    await scrubber.ready();
+    const { withheld } = scrubber;
     const warnings = scrubber.warnings.map((msg) => ({
       time: attempted.startedAt,
       level: 'warn' as const,
@@ -67,7 +76,8 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     const withWarnings =
       warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
     const result = resultOf(job, { attempt, attempted: withWarnings, resultType, version: parts.version });
-    const clean = await scrub[jobType.scrubbing](result, scrubber);
+    const clean =
+      withheld === null ? await scrub[jobType.scrubbing](result, scrubber) : withheldResult(result, withheld);
     const { json, trimmed } = serialised(clean, parts.resultBytes(), jobType.shorterDetails);
     metrics.scrubbedResultBytes += Buffer.byteLength(json);
     if (trimmed) metrics.resultsTrimmed += 1;
@@ -77,10 +87,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
 
   try {
     for (;;) {
-      const attempted = await inSlot(job, hold, parts.lanes, () => {
-        if (localStartAt === null) countWaits((localStartAt = now()));
-        return attemptOnce(job, { attempt, hold, deadline, scrubber, parts });
-      });
+      const attempted = await believedAttempt();
       firstAttemptAt ??= attempted.startedAt;
       countAttempt(metrics, job.checkType, {
         seconds: (attempted.stoppedAt - attempted.startedAt) / 1000,
@@ -127,6 +134,41 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     await conclude(cancelledGrade());
   } finally {
     hold.end();
+  }
+
+  /** One attempt. If the agent's own delay spoiled it, it is repeated once after the agent has recovered. */
+  async function believedAttempt(): Promise<Attempted> {
+    const attempted = await attemptInSlot();
+    if (attempted.disbelieved === undefined) return attempted;
+    const { ownDelay } = parts;
+    // Customer code may not expect to run twice, and its files would be stored under the same names. The same holds for a
+    // request that changes something.
+    const mayRepeat = ownDelay !== undefined && !jobType.startsProcesses(job) && changesNothing(job);
+    if (mayRepeat && now() + leastRepeatMs < deadline) {
+      if (await hasRecovered(ownDelay, (milliseconds) => waiting(hold, milliseconds))) {
+        metrics.attemptsRepeated += 1;
+        const repeated = await attemptInSlot();
+        // The deadline cut it short: a target that needs longer is not to blame.
+        const isWhole = now() < deadline || repeated.grade.status === 'passed';
+        if (repeated.disbelieved === undefined && isWhole) return repeated;
+      }
+    }
+    metrics.attemptsDisbelieved += 1;
+    return attempted;
+  }
+
+  function attemptInSlot(): Promise<Attempted> {
+    // Measured only if the job has to wait, so that it costs nothing on an agent with free slots.
+    const waited =
+      parts.lanes.free(lane) > 0 ? undefined : parts.ownDelay?.begin(jobType.startsProcesses(job));
+    return inSlot(job, hold, parts.lanes, () => {
+      if (localStartAt === null) countWaits((localStartAt = now()));
+      // Customer code may end this agent at once. The service must know what the agent was running then.
+      if (jobType.startsProcesses(job)) leases.announce?.(hold);
+      const slotDelay = now() < deadline ? null : (waited?.read() ?? null);
+      waited?.end();
+      return attemptOnce(job, { attempt, hold, deadline, slotDelay, scrubber, parts });
+    }).finally(() => waited?.end());
   }
 
   /** Adds a traceroute if the network failed. The slot is free during that time, and the lease is renewed. */
@@ -225,4 +267,10 @@ function waiting(hold: Hold, milliseconds: number): Promise<void> {
       reject(hold.aborted);
     };
   });
+}
+
+/** Whether the job's requests only read (RFC 9110, section 9.2.1), as far as they have a method. */
+function changesNothing(job: Job): boolean {
+  const method = 'request' in job && 'method' in job.request ? job.request.method : 'GET';
+  return ['GET', 'HEAD', 'OPTIONS'].includes(method);
 }

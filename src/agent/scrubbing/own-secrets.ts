@@ -1,7 +1,14 @@
 import type { AgentConfig } from '../../config.ts';
 import type { Job } from '../../protocol/job.ts';
 import { createScrubberCache } from '../../secrets/scrubber/cache.ts';
-import { createScrubber, type NamedSecret, type Scrubber } from '../../secrets/scrubber/scrubber.ts';
+import {
+  createScrubber,
+  scrubberOf,
+  type NamedSecret,
+  type Scrubber,
+} from '../../secrets/scrubber/scrubber.ts';
+import { buildTablesOffThread } from '../../secrets/scrubber/table-thread.ts';
+import { withheldTables } from '../../secrets/scrubber/tables.ts';
 import { passwordsOf } from '../job-types/secrets.ts';
 import { jobTypeOf } from '../job-types/table.ts';
 
@@ -32,8 +39,13 @@ export function ownSecrets(
 
 /** Masks everything of one job that leaves the agent. Secrets can be added while the job runs. */
 export type JobScrubber = {
+  /** Until the tables for new secrets are ready, all texts are masked as a whole. */
   text: (text: string) => string;
   json: <T>(tree: T) => T;
+  /** Resolves when the tables have all secrets. Call it before something that must be readable is scrubbed. */
+  ready: () => Promise<void>;
+  /** Why nothing of the run may leave but its status: it has too many secrets to search for. Null = it may. */
+  readonly withheld: string | null;
   /** One line for each value that cannot be masked everywhere. */
   readonly warnings: readonly string[];
   /** All secrets that are masked now, for files, which are scrubbed on a separate thread. */
@@ -43,8 +55,11 @@ export type JobScrubber = {
 };
 
 /** Maximum number of secrets that one job may add while it runs, and their total bytes. */
-const maxAdded = 1000;
+const maxAdded = 5000;
 const maxAddedBytes = 1024 * 1024;
+/** Up to this many added secrets and bytes, the tables are built at once: in a few milliseconds each time. */
+const maxAtOnce = 20;
+const maxBytesAtOnce = 4096;
 
 /**
  * The scrubber of each job: the agent's own secrets, the job's, and those added during the run. Jobs without secrets
@@ -62,22 +77,48 @@ export function jobScrubbers(own: readonly NamedSecret[], base: Scrubber): (job:
 function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber {
   const added = new Map<string, NamedSecret>();
   let addedBytes = 0;
-  let tooMany = false;
+  let overflow: Scrubber | null = null;
   let current: Scrubber | null = scrubber;
-  const now = () => (current ??= createScrubber([...given, ...added.values()]));
+  let building: Promise<void> | null = null;
+  const all = () => [...given, ...added.values()];
+
+  /** Null while the tables lack a secret and take too long to be built on this thread. */
+  const now = (): Scrubber | null => {
+    if (overflow !== null) return overflow;
+    if (current === null && added.size <= maxAtOnce && addedBytes <= maxBytesAtOnce) {
+      current = createScrubber(all());
+    }
+    if (current === null) void build();
+    return current;
+  };
+  const build = (): Promise<void> => {
+    const count = added.size;
+    building ??= buildTablesOffThread(all()).then((tables) => {
+      building = null;
+      if (added.size === count) current = scrubberOf(tables);
+    });
+    return building;
+  };
+
   return {
-    text: (text) => now().text(text),
-    json: (tree) => now().json(tree),
-    get warnings() {
-      const more = `more than ${maxAdded} secrets, or ${maxAddedBytes} bytes of them, were added during the run; the others are not masked`;
-      return tooMany ? [...now().warnings, more] : now().warnings;
+    text: (text) => (now() ?? everything).text(text),
+    json: (tree) => (now() ?? everything).json(tree),
+    ready: async () => {
+      while (now() === null) await build();
     },
-    secrets: () => [...given, ...added.values()],
+    get withheld() {
+      return now()?.withheld ?? null;
+    },
+    get warnings() {
+      return now()?.warnings ?? [];
+    },
+    secrets: all,
     add: (name, value) => {
-      if (value === '' || added.has(value) || given.some((secret) => secret.value === value)) return;
+      if (overflow !== null || value === '' || added.has(value)) return;
+      if (given.some((secret) => secret.value === value)) return;
       addedBytes += Buffer.byteLength(value);
       if (added.size >= maxAdded || addedBytes > maxAddedBytes) {
-        tooMany = true;
+        overflow = scrubberOf(withheldTables(tooManyAdded));
         return;
       }
       added.set(value, { name, value });
@@ -85,6 +126,9 @@ function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrub
     },
   };
 }
+
+const tooManyAdded = `the run added more than ${maxAdded} secrets, or more than ${maxAddedBytes} bytes of them`;
+const everything = scrubberOf(withheldTables('the tables of its secrets are not ready'));
 
 /** Secret variables of a job, and the passwords in its proxies, servers and keys. */
 function secretsOf(job: Job): NamedSecret[] {

@@ -13,7 +13,7 @@ import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { createLog } from '../../log.ts';
 import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
 import { startService } from '../../service/service.ts';
-import { startTargets } from '../../targets/targets.ts';
+import { startTargets, type TargetPorts } from '../../targets/targets.ts';
 import { usageError, type Command } from '../command.ts';
 import { startAgentProcess, type AgentProcess } from './agent.ts';
 import { createApiClient, type ApiClient } from './api.ts';
@@ -93,6 +93,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
         extraCaFile: await trustTargets(agentSettings, targets.caCertificate),
         // The agent logs its health port at INFO. Lines below the user's log level are dropped below.
         logLevel: logLevels.indexOf(level) > logLevels.indexOf('INFO') ? 'INFO' : level,
+        scriptNetworks: scriptNetworks(targets.ports),
       }),
       onLine: (line) => {
         if (isAtLeast(line, level)) print(readableLine(line, 'agent'));
@@ -226,4 +227,9 @@ function watchSignals() {
       for (const name of names) process.off(name, onSignal);
     },
   };
+}
+
+/** Scripts of the samples reach the sample targets, which are on loopback, and every network that is not special. */
+function scriptNetworks(ports: TargetPorts): string[] {
+  return ['0.0.0.0/0', '::/0', ...Object.values(ports).map((port) => `127.0.0.1:${port}`)];
 }

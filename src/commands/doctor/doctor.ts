@@ -6,8 +6,10 @@ import { uptimeTypes } from '../../protocol/check-types.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
 import { evidenceProbes } from './evidence.ts';
 import { findingsTable, ok, runProbes, type Probe } from './finding.ts';
+import { guardProbes } from './guards.ts';
 import { machineProbes } from './machine.ts';
 import { networkProbes } from './network.ts';
+import { ownNetworkProbes } from './own-network.ts';
 import { serviceProbes } from './service.ts';
 
 /** Time limit of one probe, in milliseconds; all run at once. */
@@ -34,8 +36,10 @@ export const doctor: Command = async (args, { env, stdout }) => {
     [
       ...serviceProbes(settings),
       ...networkProbes(network),
+      ...ownNetworkProbes(network, settings),
       ...evidenceProbes,
       ...machineProbes(settings),
+      ...guardProbes(settings),
       ...(carriesScripts() ? (await import('./scripts.ts')).scriptProbes(settings) : [withoutScripts]),
     ],
     probeLimitMs,

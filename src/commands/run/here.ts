@@ -55,6 +55,7 @@ export async function runHere(job: Job, options: RunHereOptions): Promise<Result
   const { parts, close } = await createRunParts({
     version,
     settings,
+    service: null,
     // The loading time of this process must not be reported as the target's time.
     types: { loaded: [job.checkType], warm: [job.checkType] },
     scripts: host?.scripts ?? null,

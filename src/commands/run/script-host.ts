@@ -10,12 +10,24 @@ import {
 } from '../../agent/script-host.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Job } from '../../protocol/job.ts';
+import { createScriptReach } from '../../agent/script-reach.ts';
+import type { ScriptsOptions } from '../../script/create-scripts.ts';
 import type { FetchBundle } from '../../script/interface/suite-run.ts';
 
 /** The runtime that a job needs; null = it has no scripts. */
 export function runtimeOf(job: Job): string | null {
   if ('script' in job) return job.script.runtimeId;
   return 'scripts' in job ? (job.scripts?.runtimeId ?? null) : null;
+}
+
+/**
+ * The code is of the person who runs the command, on their own machine: only networks that they name themselves limit
+ * it.
+ */
+function ownNetwork(settings: Omit<AgentConfig, 'apiKey'>): ScriptsOptions['network'] {
+  const { scriptAllowedNetworks, scriptDeniedNetworks } = settings;
+  const isLimited = scriptAllowedNetworks !== null || scriptDeniedNetworks.length > 0;
+  return isLimited ? createScriptReach(settings).network : () => 'unlimited';
 }
 
 /**
@@ -40,6 +52,7 @@ export async function openScriptHost(
     runtimesFolder: packageRuntimes(),
     enginesFolder: packageEngines(),
     slots: 1,
+    network: ownNetwork(settings),
     suiteSlots: 1,
     ...(fetchBundle === undefined ? {} : { fetchBundle }),
     warn,

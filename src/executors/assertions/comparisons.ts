@@ -1,5 +1,5 @@
 import type { Comparison } from '../../protocol/assertions.ts';
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 import { jsonStart } from './text.ts';
 import { isFields } from '../../json-values.ts';
 

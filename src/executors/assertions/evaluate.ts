@@ -5,6 +5,7 @@ import { applyPattern, quotedPattern } from './pattern.ts';
 import { actualOf, shown } from './text.ts';
 import { findByPath } from './json-path.ts';
 import { isFields } from '../../json-values.ts';
+import { isSensitiveHeader } from '../../sensitive-headers.ts';
 
 /** What a source offers to an assertion: its raw value, or why there is none. */
 export type Found = { value: unknown } | { error: string };
@@ -66,10 +67,11 @@ function evaluate(assertion: Assertion, sources: AssertionSources): AssertionRes
     if ('error' in selection) {
       result.error = selection.error;
     } else {
-      const { values } = selection;
+      const values = shownValues(assertion, selection.values);
       // One value is shown as it is, several as a list, none as null.
       result.actual = actualOf(values.length > 1 ? values : values[0]);
-      result.error = judge(assertion, selection);
+      if (revealsHeader(assertion, selection.values)) result.target = mask;
+      result.error = judge({ ...assertion, target: result.target }, selection, values, target);
     }
   } catch (error: unknown) {
     // A document or a target nested thousands of levels deep overflows the stack.
@@ -78,28 +80,59 @@ function evaluate(assertion: Assertion, sources: AssertionSources): AssertionRes
   return result;
 }
 
-/** Null if the comparison holds for the values, else a sentence that explains why not. */
+/** Stands for a value that may not leave; the comparison gets the value itself. */
+const mask = '*********';
+
+/** The values as they may be shown: those of sensitive headers are masked. */
+function shownValues({ source, property, comparison }: Assertion, values: unknown[]): unknown[] {
+  if (source !== 'HEADERS' || isAboutKeys(comparison)) return values;
+  if (property !== '') return isSensitiveHeader(property) ? values.map(() => mask) : values;
+  return values.map((value) =>
+    isFields(value)
+      ? Object.fromEntries(
+          Object.entries(value).map(([name, of]) => [name, isSensitiveHeader(name) ? mask : of]),
+        )
+      : value,
+  );
+}
+
+/** Whether the target repeats the value of a sensitive header. */
+function revealsHeader({ source, property, comparison, target }: Assertion, values: unknown[]): boolean {
+  if (source !== 'HEADERS' || !isSensitiveHeader(property) || isAboutKeys(comparison)) return false;
+  return target.length >= 8 && values.some((value) => String(value).includes(target));
+}
+
+const isAboutKeys = (comparison: Assertion['comparison']): boolean =>
+  comparison === 'HAS_KEY' || comparison === 'NOT_HAS_KEY';
+
+/**
+ * Null if the comparison with `trueTarget` holds for the values, else a sentence that explains why not, with the values
+ * and the target as they may be shown.
+ */
 function judge(
   { comparison, target }: Assertion,
   selection: Exclude<Selection, { error: string }>,
+  shownOnes: unknown[],
+  trueTarget: string,
 ): string | null {
   const rule = comparisonRules[comparison];
   const { subject, quantifier } = selection;
   let { values } = selection;
   const [only] = values;
-  if (values.length === 1 && Array.isArray(only) && !rule.comparesWholeArray && !isArrayText(target))
-    values = only;
+  const splits =
+    values.length === 1 && Array.isArray(only) && !rule.comparesWholeArray && !isArrayText(trueTarget);
+  if (splits) values = only;
   if (values.length === 0) {
     return rule.holdsForNothing ? null : `expected ${subject} ${rule.phrase(target)}, but nothing was found`;
   }
-  const outcomes = values.map((value) => rule.holds(value, target));
+  const outcomes = values.map((value) => rule.holds(value, trueTarget));
   const failedAt = outcomes.findIndex((outcome) => outcome !== true);
   if (failedAt === -1) return null;
   if (quantifier === 'header' && !rule.holdsForNothing && outcomes.includes(true)) return null;
   const outcome = outcomes[failedAt];
-  const value = shown(values[failedAt]);
+  const value = shown((splits ? values : shownOnes)[failedAt]);
   const which = values.length > 1 ? `value ${failedAt + 1} of ${values.length} was ${value}` : `was ${value}`;
-  const why = typeof outcome === 'string' ? ` (${outcome})` : '';
+  const why = typeof outcome === 'string' && target === trueTarget ? ` (${outcome})` : '';
   return `expected ${subject} ${rule.phrase(target)}, but ${which}${why}`;
 }
 
@@ -140,7 +173,7 @@ const json =
   };
 
 const headers: Dig = ({ property, comparison, target, regex }, value) => {
-  const aboutKeys = comparison === 'HAS_KEY' || comparison === 'NOT_HAS_KEY';
+  const aboutKeys = isAboutKeys(comparison);
   const map = isFields(value) ? Object.entries(value) : null;
   if (property === '' && map !== null) {
     const lowerCase = Object.fromEntries(map.map(([name, of]) => [name.toLowerCase(), of as unknown]));

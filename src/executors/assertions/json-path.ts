@@ -49,6 +49,11 @@ function compile(source: string): Path {
   try {
     const { library, environment } = (loaded ??= load());
     const query = environment.compile(source);
+    if (hasWrongOperand(query, library)) {
+      return {
+        error: `the JSONPath ${JSON.stringify(source)} is not valid: a comparison takes no ! and no other comparison`,
+      };
+    }
     if (source.includes('length')) addArrayLengths(query, library);
     return { query, single: query.singularQuery(), wide: isWide(source) };
   } catch (error: unknown) {
@@ -72,6 +77,33 @@ function load(): { library: Library; environment: JSONPathEnvironment } {
 function isWide(source: string): boolean {
   const branching = source.match(/\.\.|[*?,:]/g)?.length ?? 0;
   return branching > 1 || /\b(?:match|search)\s*\(/.test(source);
+}
+
+/** Whether a filter has a form as `!@.a == 1` or `@.a == 1 == 2`: RFC 9535 has none such, but the library takes them. */
+function hasWrongOperand(query: JSONPathQuery, library: Library): boolean {
+  const { selectors, expressions } = library.jsonpath;
+  const inExpression = (expression: jsonpath.expressions.FilterExpression): boolean => {
+    if (expression instanceof expressions.LogicalExpression) return inExpression(expression.expression);
+    if (expression instanceof expressions.PrefixExpression) return inExpression(expression.right);
+    if (expression instanceof expressions.FunctionExtension) return expression.args.some(inExpression);
+    if (expression instanceof expressions.FilterQuery) return hasWrongOperand(expression.path, library);
+    if (!(expression instanceof expressions.InfixExpression)) return false;
+    const operands = [expression.left, expression.right];
+    const isLogical = expression.operator === '&&' || expression.operator === '||';
+    return (
+      (!isLogical &&
+        operands.some(
+          (each) =>
+            each instanceof expressions.PrefixExpression || each instanceof expressions.InfixExpression,
+        )) ||
+      operands.some(inExpression)
+    );
+  };
+  return query.segments.some((segment) =>
+    segment.selectors.some(
+      (selector) => selector instanceof selectors.FilterSelector && inExpression(selector.expression),
+    ),
+  );
 }
 
 /** Makes every `.length` of the query, also inside filters, return the length of an array. */

@@ -1,7 +1,7 @@
 import { toError } from '../../errors.ts';
 import { runBounded } from './bound.ts';
 import { remember } from './cache.ts';
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 
 /** The result of a pattern: the first capture group, or the complete match if it has no group; null = no match. */
 export type PatternMatch = { text: string | null } | { error: string };

@@ -1,4 +1,4 @@
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 
 /** Maximum size in bytes of a found value in a result. */
 export const actualLimitBytes = 10 * 1024;
@@ -9,14 +9,20 @@ const shownLength = 200;
 /** A found value for a result: the value itself if its JSON text takes at most 10 KB, else the start of that text. */
 export function actualOf(value: unknown): unknown {
   if (value === undefined) return null;
-  if (typeof value === 'string') return cutBytes(value, actualLimitBytes);
+  if (typeof value === 'string') return cutText(value);
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
   if (typeof value !== 'object' || value === null) return value;
   const json = new JsonStart(actualLimitBytes + 1);
   json.write(value, 0);
-  const cut = cutBytes(json.text, actualLimitBytes);
+  const cut = cutText(json.text);
   return cut.length === json.text.length && json.plain ? value : cut;
+}
+
+/** The start of a text for a result; the mark tells the scrubber where it was cut. */
+function cutText(text: string): string {
+  const cut = cutBytes(text, actualLimitBytes - 3);
+  return cut.length === text.length ? text : shortened(text, cut.length);
 }
 
 /** A value for a message: JSON text, cut to 200 characters. */

@@ -3,7 +3,7 @@ import { Client } from 'undici';
 import { ExchangeError } from './errors.ts';
 import { decodeAnswer, DnsMalformed, type DnsMessage, type DnsQuery } from './message.ts';
 import { enterPhase, type Trace } from './trace.ts';
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 
 const mediaType = 'application/dns-message';
 const maxHeaderBytes = 16 * 1024;

@@ -7,7 +7,7 @@ import { parseTarget, proxyOf, userAgent } from './outcome.ts';
 import type { HttpRequest } from './request.ts';
 import type { Renderer } from './templates.ts';
 import { isTemplate } from '../../templates/parse.ts';
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 
 const plain: Renderer = (_field, template) => template;
 

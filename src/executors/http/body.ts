@@ -1,5 +1,6 @@
 import * as zlib from 'node:zlib';
 import { HttpFailure } from './failures.ts';
+import { shortened } from '../../shortened.ts';
 
 /** A body without its content codings. `cut`: the body was longer than the limit. */
 export type DecodedBody = { bytes: Buffer; cut: boolean };
@@ -206,7 +207,10 @@ export function storedBody(
     type.startsWith('font/') ||
     (type.startsWith('image/') && type !== 'image/svg+xml');
   if (!asText && binary && bytes.length > 0) {
-    return { body: `[binary content of type ${type.slice(0, 100)}, ${bytes.length} bytes]`, truncated: cut };
+    return {
+      body: `[binary content of type ${shortened(type, 100)}, ${bytes.length} bytes]`,
+      truncated: cut,
+    };
   }
   const over = bytes.length > maxPreviewBytes;
   return {

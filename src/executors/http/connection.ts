@@ -199,5 +199,7 @@ async function secureProxy(socket: Socket, proxy: Proxy, signal: AbortSignal): P
 function certificateFailure(socket: TLSSocket, name: string): HttpFailure {
   const code = authorizationCode(socket) ?? 'TLS_ERROR';
   const reason = platformCode(code) ?? 'CERT_UNTRUSTED';
-  return new HttpFailure(reason, `the certificate of ${name} is not accepted: ${code}`);
+  // The platform has no name for some reasons.
+  const hint = code === 'UNSPECIFIED' ? ', most likely because of a weak signature (SHA-1, MD5) or key' : '';
+  return new HttpFailure(reason, `the certificate of ${name} is not accepted: ${code}${hint}`);
 }

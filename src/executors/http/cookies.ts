@@ -52,10 +52,19 @@ export function createRunCookies(): RunCookies {
     },
     headerFor: (url) => {
       // keep() has compared expiry times with the run's clock; the library would use the system's.
-      const fitting = jar.getCookiesSync(url, { expire: false, sort: true });
+      const fitting = cookiesOf(jar, url);
       return fitting.length === 0 ? null : fitting.map((cookie) => cookie.cookieString()).join('; ');
     },
   };
+}
+
+/** The library throws for some hosts that are only a reserved suffix, such as `.test`. It keeps no cookies for them. */
+function cookiesOf(jar: CookieJar, url: URL): Cookie[] {
+  try {
+    return jar.getCookiesSync(url, { expire: false, sort: true });
+  } catch {
+    return [];
+  }
 }
 
 /**

@@ -7,7 +7,7 @@ import { parseProxy, type Proxy } from './proxy.ts';
 import { clientCertificateFacts } from './tls-facts.ts';
 import { version } from '../../version.ts';
 import { isTemplate } from '../../templates/parse.ts';
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 import { rounded } from '../../rounding.ts';
 
 /** The default User-Agent of requests. */

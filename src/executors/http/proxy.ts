@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net';
 import { HttpFailure } from './failures.ts';
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 
 /**
  * A forward proxy: `http` targets are requested in absolute form, `https` ones through CONNECT (RFC 9110 section

@@ -1,6 +1,6 @@
 import { HttpFailure } from './failures.ts';
 import type { Received } from './exchange.ts';
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 
 /** The request of a hop, from which the next hop's is derived. */
 export type HopRequest = {

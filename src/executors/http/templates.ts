@@ -1,4 +1,4 @@
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 import { HttpFailure } from './failures.ts';
 import { dateHelper, randomHelpers } from '../../templates/common-helpers.ts';
 import type { Dialect, Helper } from '../../templates/dialect.ts';

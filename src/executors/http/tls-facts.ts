@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { DetailedPeerCertificate, PeerCertificate, TLSSocket } from 'node:tls';
-import { shortened } from '../interface/shorten.ts';
+import { shortened } from '../../shortened.ts';
 import { dayMs } from '../../durations.ts';
 import { certificateWithChain } from './leaf-certificate.ts';
 

@@ -84,17 +84,33 @@ void become_program(const struct plan *plan, bool in_namespaces, int failures, s
   setsid();
   if (plan->yields) setpriority(PRIO_PROCESS, 0, 10);
   reset_signals();
+  int error = in_namespaces ? become_run_user(plan) : 0;
+  if (error != 0) {
+    failure->error = error;
+    snprintf(failure->step, sizeof failure->step, "exec");
+    return;
+  }
   set_limits(plan, in_namespaces);
-  int error = drop_capabilities();
+  error = drop_capabilities();
   if (error != 0) report_missing(failures, "capabilities", error);
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   /* After the capabilities, because dropping them resets it. */
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (getppid() != parent) _exit(1);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) report_missing(failures, "no_new_privs", errno);
+  if ((error = prepare_handover()) != 0) {
+    failure->error = error;
+    snprintf(failure->step, sizeof failure->step, "network");
+    return;
+  }
   if (plan->landlock && (error = install_landlock(plan)) != 0) report_missing(failures, "landlock", error);
   if (filter_supported() && (error = install_filter(plan, in_namespaces, getpid())) != 0) {
     report_missing(failures, "seccomp", error);
+  }
+  if ((error = confine_network()) != 0) {
+    failure->error = error;
+    snprintf(failure->step, sizeof failure->step, "network");
+    return;
   }
   execve(plan->program[0], plan->program, plan->environment);
   failure->error = errno;

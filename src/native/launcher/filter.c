@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "launcher.h"
+#include "filter.h"
 
 #if defined(__x86_64__)
 #define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
@@ -85,32 +85,30 @@ enum { max_instructions = 4000 };
 static struct sock_filter code[max_instructions];
 static size_t length;
 
-static void emit(uint16_t operation, uint32_t value, uint8_t when_true, uint8_t when_false) {
+void emit(uint16_t operation, uint32_t value, uint8_t when_true, uint8_t when_false) {
   if (length < max_instructions) {
     code[length++] = (struct sock_filter){operation, when_true, when_false, value};
   }
 }
 
 static void answer(uint32_t what) { emit(BPF_RET | BPF_K, what, 0, 0); }
-static void refuse_with(int error) { answer(SECCOMP_RET_ERRNO | (uint32_t)error); }
+void refuse_with(int error) { answer(SECCOMP_RET_ERRNO | (uint32_t)error); }
 static void load(size_t offset) { emit(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0); }
-static void load_number(void) { load(offsetof(struct seccomp_data, nr)); }
-/* The kernel reads process ids, commands and these flags from the low half, which both architectures store first. */
-static void load_argument(int index) { load(offsetof(struct seccomp_data, args) + (size_t)index * 8); }
+void load_number(void) { load(offsetof(struct seccomp_data, nr)); }
+void load_argument(int index) { load(offsetof(struct seccomp_data, args) + (size_t)index * 8); }
 
-static void refuse_if_equal(uint32_t value, int error) {
+void refuse_if_equal(uint32_t value, int error) {
   emit(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
   refuse_with(error);
 }
 
-/* The following instructions, up to `end_block`, are for one system call. The number is loaded again after them. */
-static size_t begin_block(int number) {
+size_t begin_block(int number) {
   emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 1, 0);
   emit(BPF_JMP | BPF_JA, 0, 0, 0); /* conditional jumps reach only 255 instructions */
   return length - 1;
 }
 
-static void end_block(size_t block) {
+void end_block(size_t block) {
   answer(SECCOMP_RET_ALLOW);
   code[block].k = (uint32_t)(length - block - 1);
 }
@@ -159,8 +157,7 @@ static void filter_signals(const struct plan *plan, bool in_namespaces, pid_t ow
 static void filter_priorities(const struct plan *plan, bool in_namespaces) {
   const int calls[] = {SYS_prlimit64, SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam,
                        SYS_sched_setattr};
-  if (in_namespaces) return;
-  for (size_t at = 0; at < sizeof calls / sizeof *calls; at++) {
+  for (size_t at = 0; !in_namespaces && at < sizeof calls / sizeof *calls; at++) {
     size_t block = begin_block(calls[at]);
     load_argument(0);
     refuse_protected(plan);
@@ -173,32 +170,7 @@ static void filter_priorities(const struct plan *plan, bool in_namespaces) {
     /* PRIO_USER is 2, IOPRIO_WHO_USER 3: all processes of the user, including the agent. */
     refuse_if_equal(at == 0 ? 2 : 3, EPERM);
     load_argument(1);
-    refuse_protected(plan);
-    end_block(block);
-  }
-}
-
-static void filter_new_processes(const struct plan *plan) {
-  const uint32_t namespaces = 0x7E020000U; /* CLONE_NEWNS to CLONE_NEWNET; CLONE_NEWCGROUP */
-  load_number();
-  if (!plan->programs) {
-#ifdef SYS_fork
-    refuse_if_equal(SYS_fork, EPERM);
-    refuse_if_equal(SYS_vfork, EPERM);
-#endif
-    size_t block = begin_block(SYS_clone);
-    load_argument(0);
-    emit(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0);
-    refuse_with(EPERM);
-    end_block(block);
-  }
-  if (!plan->programs || !plan->user_namespaces) {
-    refuse_if_equal(SYS_unshare, EPERM);
-    refuse_if_equal(SYS_chroot, EPERM);
-    size_t block = begin_block(SYS_clone);
-    load_argument(0);
-    emit(BPF_JMP | BPF_JSET | BPF_K, namespaces, 0, 1);
-    refuse_with(EPERM);
+    if (!in_namespaces) refuse_protected(plan);
     end_block(block);
   }
 }
@@ -219,6 +191,8 @@ int install_filter(const struct plan *plan, bool in_namespaces, pid_t own) {
   filter_signals(plan, in_namespaces, own);
   filter_priorities(plan, in_namespaces);
   filter_new_processes(plan);
+  filter_modes(plan, in_namespaces);
+  filter_sockets(plan);
   answer(SECCOMP_RET_ALLOW);
   if (length >= max_instructions) return E2BIG;
   struct sock_fprog program = {(unsigned short)length, code};

@@ -23,6 +23,7 @@ enum {
   fs_refer = 1 << 13,
   fs_truncate = 1 << 14,
   fs_ioctl_dev = 1 << 15,
+  fs_resolve_unix = 1 << 16,
   fs_of_files = fs_execute | fs_write_file | fs_read_file | fs_truncate | fs_ioctl_dev,
   fs_make_char = 1 << 6,
   fs_make_block = 1 << 11,
@@ -51,6 +52,8 @@ static uint64_t handled_by(int version) {
   if (version >= 2) handled |= fs_refer;
   if (version >= 3) handled |= fs_truncate;
   if (version >= 5) handled |= fs_ioctl_dev;
+  /* Sockets below paths without the right, unless this program created them. */
+  if (version >= 9) handled |= fs_resolve_unix;
   return handled;
 }
 
@@ -64,7 +67,7 @@ static uint64_t rights_of(const struct plan *plan, enum access access) {
       return fs_read_file | fs_read_dir | fs_write_file | fs_truncate;
     case access_write:
     default: {
-      uint64_t rights = (uint64_t)(fs_all_of_v1 | fs_refer | fs_truncate) & ~(uint64_t)(fs_make_char | fs_make_block);
+      uint64_t rights = (uint64_t)(fs_all_of_v1 | fs_refer | fs_truncate | fs_resolve_unix) & ~(uint64_t)(fs_make_char | fs_make_block);
       return plan->programs ? rights : rights & ~(uint64_t)fs_execute;
     }
   }

@@ -58,6 +58,12 @@ static void add_protected(struct plan *plan, const char *list) {
   }
 }
 
+/*
+ * Ids that no user, container or service of a system has (UIDS-GIDS of systemd). Ours is that of the supervisor, which
+ * lives as long as any process of the run, so no two runs have the same.
+ */
+enum { first_run_user = 1900000000 };
+
 static void parse(int argc, char **argv, struct plan *plan) {
   for (int at = 1; at < argc; at++) {
     const char *argument = argv[at], *value;
@@ -78,7 +84,13 @@ static void parse(int argc, char **argv, struct plan *plan) {
     else if ((value = value_of(argument, "--programs-at-once"))) plan->programs_at_once = number_of(value, argument);
     else if ((value = value_of(argument, "--tmp"))) plan->temporary = value;
     else if ((value = value_of(argument, "--files"))) plan->files = number_of(value, argument);
-    else if (strcmp(argument, "--namespaces") == 0) plan->namespaces = true;
+    else if ((value = value_of(argument, "--own"))) plan->own = value;
+    else if (strcmp(argument, "--mounts") == 0) plan->mounts = true;
+    else if (strcmp(argument, "--own-user") == 0) plan->run_user = first_run_user + (unsigned)getpid();
+    else if ((value = value_of(argument, "--network"))) {
+      plan->limits_network = true;
+      if (!add_network_rule(value)) usage_error(argument);
+    } else if (strcmp(argument, "--namespaces") == 0) plan->namespaces = true;
     else if (strcmp(argument, "--programs") == 0) plan->programs = true;
     else if (strcmp(argument, "--user-namespaces") == 0) plan->user_namespaces = true;
     else if (strcmp(argument, "--landlock") == 0) plan->landlock = true;

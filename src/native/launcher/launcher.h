@@ -46,8 +46,16 @@ struct plan {
   bool yields;
   /* The folder mounted at /tmp for the program; NULL = the host's. */
   const char *temporary;
+  /* With namespaces: its own view of the file system, read-only except its own folders. */
+  bool mounts;
+  /* The run's own folder, which contains writable ones: one mount, so that files can be linked between them. */
+  const char *own;
+  /* The user of this run; 0 = the agent's. */
+  unsigned run_user;
   /* Maximum number of files and folders below the writable folders; more count as unlimited size. */
   uint64_t files;
+  /* Its calls with addresses are judged by the rules for the network. */
+  bool limits_network;
   char **program;
   char **environment;
 };
@@ -73,12 +81,33 @@ bool filter_supported(void);
 int landlock_version(void);
 int install_landlock(const struct plan *plan);
 
+/*
+ * network/guard.c, in the order of their calls: before the fork; in the program, before all filters and after
+ * them (an errno = it must not run), and in
+ * every other process that the fork left with the program's end; in the supervisor before and after the program runs.
+ */
+int prepare_network(const struct plan *plan);
+int prepare_handover(void);
+bool can_copy_descriptors(void);
+int confine_network(void);
+void leave_network_to_program(void);
+bool take_network(void);
+bool guard_network(void);
+/* network/rules.c: false if the rule is malformed or there are too many. */
+bool add_network_rule(const char *text);
+
 /* namespaces.c */
 bool needs_user_namespace(void);
 pid_t fork_into_namespaces(void);
 int enter_own_proc(void);
 int enter_own_tmp(const struct plan *plan);
-int run_init(const struct plan *plan, int failures, int statuses);
+int run_init(struct plan *plan, int failures, int statuses);
+
+/* mounts.c: 0 or an errno. `user_error` = why the program has no user of its own. */
+int enter_own_mounts(struct plan *plan, int *user_error);
+
+/* run_user.c: 0 or an errno. */
+int become_run_user(const struct plan *plan);
 
 /* usage.c: of all descendants of this process. */
 struct usage {

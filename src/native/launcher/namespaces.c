@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "launcher.h"
+#include "mounts.h"
 
 bool needs_user_namespace(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -107,22 +108,42 @@ static void report(int to, const struct step_failure *failure) {
   (void)written;
 }
 
+static void report_step(int to, const char *step, int error) {
+  struct step_failure failure = {.error = error};
+  snprintf(failure.step, sizeof failure.step, "%s", step);
+  report(to, &failure);
+}
+
+/* The program's files. False = it must not start: half of its paths may be hidden. */
+static bool enter_own_files(struct plan *plan, int failures) {
+  int error = 0, user_error = 0;
+  if (!plan->mounts) {
+    /* The program uses TMPDIR anyway, so a failure is not fatal. */
+    plan->run_user = 0;
+    if ((error = enter_own_tmp(plan)) != 0) report_step(failures, "own /tmp", error);
+    return true;
+  }
+  if ((error = enter_own_mounts(plan, &user_error)) != 0) {
+    report_step(failures, "mounts", error);
+    return false;
+  }
+  if (user_error != 0) report_step(failures, "user", user_error);
+  /* A browser's sandbox maps the ids of its processes in /proc. Where the program is root's, it has none. */
+  if (own_user) make_writable("/proc");
+  return true;
+}
+
 /* The first process of the namespace: starts the program, reaps orphans, exits with the program. */
-int run_init(const struct plan *plan, int failures, int statuses) {
+int run_init(struct plan *plan, int failures, int statuses) {
   struct step_failure failure = {.step = ""};
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if ((failure.error = enter_own_proc()) != 0) {
-    snprintf(failure.step, sizeof failure.step, "namespaces");
-    report(failures, &failure);
+  int error = enter_own_proc();
+  if (error != 0) {
+    report_step(failures, "namespaces", error);
     return 1;
   }
-  if ((failure.error = enter_own_tmp(plan)) != 0) {
-    /* The program uses TMPDIR anyway, so a failure is not fatal. */
-    snprintf(failure.step, sizeof failure.step, "own /tmp");
-    report(failures, &failure);
-    failure = (struct step_failure){.step = ""};
-  }
   bound_own_ids(plan);
+  if (!enter_own_files(plan, failures)) return 1;
   pid_t program = fork();
   if (program == 0) {
     close(statuses);
@@ -132,6 +153,7 @@ int run_init(const struct plan *plan, int failures, int statuses) {
     _exit(127);
   }
   close(failures);
+  leave_network_to_program();
   for (int fd = 0; fd <= agent_line; fd++) close(fd);
   int status = 0;
   for (;;) {

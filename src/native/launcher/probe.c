@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,47 @@ static int try_namespaces(void) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
+/* A file system of its own, in which a path outside the rules is hidden and nothing can be written. */
+static int enter_probe_mounts(void) {
+  static struct plan plan = {.rules = {{"/usr", access_read}}, .rule_count = 1};
+  int user_error, error = enter_own_proc();
+  if (error == 0) error = enter_own_mounts(&plan, &user_error);
+  if (error != 0) return error;
+  return open("/usr/location-agent-probe", O_CREAT | O_WRONLY, 0600) == -1 ? 0 : EOPNOTSUPP;
+}
+
+static int try_mounts(void) {
+  pid_t pid = fork_into_namespaces();
+  if (pid < 0) return errno;
+  if (pid == 0) _exit(enter_probe_mounts() & 0xff);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
+/* A call with an address, judged by another process. The rule refuses every address. */
+static int try_network(void) {
+  static struct plan plan = {.limits_network = true};
+  int error, status = 0;
+  if (!add_network_rule("deny@::/0@0-65535")) return EINVAL;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || (error = prepare_network(&plan)) != 0) return errno;
+  pid_t pid = fork();
+  if (pid < 0) return errno;
+  if (pid == 0) {
+    drop_capabilities();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    if ((error = prepare_handover()) != 0) _exit(error & 0xff);
+    if ((error = confine_network()) != 0) _exit(error & 0xff);
+    struct sockaddr_in target = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr = {htonl(0xA9FEA9FE)}};
+    int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool refused = connect(probe, (struct sockaddr *)&target, sizeof target) == -1 && errno == EACCES;
+    _exit(refused ? 0 : EOPNOTSUPP);
+  }
+  if (take_network()) guard_network();
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
 int print_probe(void) {
   const struct {
     const char *name;
@@ -61,9 +103,11 @@ int print_probe(void) {
                 {"capabilities", drop_capabilities},
                 {"seccomp", try_filter},
                 {"landlock", try_landlock},
-                {"namespaces", try_namespaces}};
-  printf("{\"uid\":%u,\"landlockVersion\":%d,\"userNamespace\":%s,\"errors\":{", geteuid(), landlock_version(),
-         needs_user_namespace() ? "true" : "false");
+                {"namespaces", try_namespaces},
+                {"mounts", try_mounts},
+                {"network", try_network}};
+  printf("{\"uid\":%u,\"landlockVersion\":%d,\"userNamespace\":%s,\"copiesSockets\":%s,\"errors\":{", geteuid(),
+         landlock_version(), needs_user_namespace() ? "true" : "false", can_copy_descriptors() ? "true" : "false");
   for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) {
     fflush(stdout);
     int error = try_in_child(layers[at].attempt);

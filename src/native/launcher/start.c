@@ -9,7 +9,7 @@
 #include "launcher.h"
 
 /* Reports each failed set-up step of the child, until the program runs (true) or cannot run (false). */
-static bool wait_for_exec(int failures, bool *without_namespaces) {
+static bool wait_for_exec(int failures, struct plan *plan, bool *again) {
   struct step_failure failure;
   for (;;) {
     ssize_t got = read(failures, &failure, sizeof failure);
@@ -18,11 +18,18 @@ static bool wait_for_exec(int failures, bool *without_namespaces) {
     failure.step[sizeof failure.step - 1] = '\0';
     if (strcmp(failure.step, "namespaces") == 0) {
       report_event("missing namespaces %d", failure.error);
-      *without_namespaces = true;
+      plan->namespaces = false;
+      *again = true;
       return false;
     }
-    if (strcmp(failure.step, "exec") == 0) {
-      report_event("failed exec %d", failure.error);
+    if (strcmp(failure.step, "mounts") == 0) {
+      report_event("missing mounts %d", failure.error);
+      plan->mounts = false;
+      *again = true;
+      return false;
+    }
+    if (strcmp(failure.step, "exec") == 0 || strcmp(failure.step, "network") == 0) {
+      report_event("failed %s %d", failure.step, failure.error);
       return false;
     }
     report_event("missing %s %d", failure.step, failure.error);
@@ -33,6 +40,11 @@ bool start_program(struct plan *plan, struct started *started) {
   int failures[2], statuses[2] = {-1, -1};
   if (pipe2(failures, O_CLOEXEC) != 0 || (plan->namespaces && pipe2(statuses, O_CLOEXEC) != 0)) {
     report_event("failed pipe %d", errno);
+    return false;
+  }
+  int unprepared = prepare_network(plan);
+  if (unprepared != 0) {
+    report_event("failed network %d", unprepared);
     return false;
   }
   bool in_namespaces = plan->namespaces;
@@ -59,9 +71,13 @@ bool start_program(struct plan *plan, struct started *started) {
     report_event("failed fork %d", error);
     return false;
   }
-  bool without_namespaces = pid < 0;
-  if (pid < 0) report_event("missing namespaces %d", error);
-  bool running = pid > 0 && wait_for_exec(failures[0], &without_namespaces);
+  bool again = pid < 0;
+  if (pid < 0) {
+    report_event("missing namespaces %d", error);
+    plan->namespaces = false;
+  }
+  take_network(); /* a program that it leaves unanswered reports the failure */
+  bool running = pid > 0 && wait_for_exec(failures[0], plan, &again);
   close(failures[0]);
   if (running) {
     *started = (struct started){pid, statuses[0]};
@@ -69,7 +85,5 @@ bool start_program(struct plan *plan, struct started *started) {
   }
   if (statuses[0] >= 0) close(statuses[0]);
   if (pid > 0) waitpid(pid, NULL, 0);
-  if (!without_namespaces) return false;
-  plan->namespaces = false;
-  return start_program(plan, started);
+  return again && start_program(plan, started);
 }

@@ -16,6 +16,7 @@ import {
 } from '../child/api/messages.ts';
 import type { Runtime } from '../process/runtimes.ts';
 import type { ApiScriptOptions } from '../interface/scripts.ts';
+import { shortened } from '../../shortened.ts';
 
 /** The reply of a script that succeeded. */
 export type Done = Extract<FromChild, { kind: 'done' }>;
@@ -179,7 +180,7 @@ function createRawOutput(log: (level: 'info' | 'warn', line: string) => void) {
       if (line.includes('heap out of memory')) heapExhausted = true;
       lines += 1;
       if (lines === rawLines) log('warn', 'further output of the scripts is dropped');
-      if (lines < rawLines) log(stream === 'stdout' ? 'info' : 'warn', line.slice(0, 4096));
+      if (lines < rawLines) log(stream === 'stdout' ? 'info' : 'warn', shortened(line, 4096));
     },
     /** Whether the engine of the current process has reported that its heap is full. */
     heapExhausted: (): boolean => heapExhausted,

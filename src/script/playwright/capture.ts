@@ -6,6 +6,7 @@ import { readOwnFile } from './files.ts';
 import type { ApiCall, PageVisit, StepRun, WebVital } from '../interface/playwright-run.ts';
 import { amountOf, amountOrNull, recordOfTexts, textOf, textOrNull, textsOf } from '../process/unchecked.ts';
 import { fieldsOf, parsedJson, type Fields } from '../../json-values.ts';
+import { shortened } from '../../shortened.ts';
 
 /** The records that the capture in the test processes has written, checked and bounded. */
 export type Capture = {
@@ -157,7 +158,7 @@ function callOf(record: Fields): Omit<ApiCall, 'steps' | 'assertions'> {
             bodyBytes: amountOf(response['bodyBytes']),
           },
     error: textOrNull(record['error'], bounds.shortText),
-    timingPhases: Object.fromEntries(phases.map(([name, ms]) => [name.slice(0, 50), amountOf(ms)])),
+    timingPhases: Object.fromEntries(phases.map(([name, ms]) => [shortened(name, 50), amountOf(ms)])),
   };
 }
 

@@ -3,6 +3,7 @@ import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import type { CheckScript } from '../../protocol/script.ts';
 import { normalScriptPath } from '../process/script-files.ts';
 import { scriptTypeRows } from '../child/script-types.ts';
+import { shortened } from '../../shortened.ts';
 
 /** Input for a run's Playwright config. All paths are absolute. */
 export type ConfigOptions = {
@@ -42,7 +43,7 @@ const extensions = /\.[cm]?[jt]sx?$/;
 export function scriptPathOf(script: CheckScript): { path: string } | Reason {
   const given = script.path ?? 'script.ts';
   const normal = normalScriptPath(given);
-  const shown = JSON.stringify(given.slice(0, 200));
+  const shown = JSON.stringify(shortened(given, 200));
   if ('error' in normal) {
     return reasonOf('SCRIPT_INVALID', `the script's path ${shown} is invalid: ${normal.error}`);
   }
@@ -59,7 +60,7 @@ export function refusedSetting(config: CheckScript['playwrightConfig']): Reason 
     reasonOf('SCRIPT_INVALID', `playwrightConfig.${key} cannot be set by a check: ${why}`);
   for (const key of Object.keys(config)) {
     if (!allowed.includes(key)) {
-      return refused(key.slice(0, 64), `a check can set only ${allowed.join(', ')}`);
+      return refused(shortened(key, 64), `a check can set only ${allowed.join(', ')}`);
     }
   }
   for (const key of Object.keys(config.use ?? {})) {

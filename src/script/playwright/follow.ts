@@ -3,6 +3,7 @@ import { AgentError } from '../../errors.ts';
 import type { ChildEnd, ChildLimits } from '../process/program.ts';
 import type { WarmProcess } from './process.ts';
 import type { PlaywrightOptions } from '../interface/scripts.ts';
+import { shortened } from '../../shortened.ts';
 
 export type FollowOptions = Pick<PlaywrightOptions, 'signal' | 'log' | 'addSecret' | 'timeoutMs'> & {
   /** Milliseconds that the browser may take to start. */
@@ -49,13 +50,14 @@ export async function followRun(
   };
   let browserTimer: NodeJS.Timeout | undefined;
   warm.onLine = () => undefined;
+  warm.onRefused = (line) => options.log('warn', line);
   warm.onMessage = (message) => {
     if (message.type === 'stage') seen.configured = true;
     else if (message.type === 'log' && typeof message['line'] === 'string') {
-      const line = stripVTControlCharacters(message['line']).slice(0, 8192);
+      const line = shortened(stripVTControlCharacters(message['line']), 8192);
       if (line !== '') options.log(message['stream'] === 'stderr' ? 'warn' : 'info', line);
     } else if (message.type === 'secret' && typeof message['value'] === 'string') {
-      const name = typeof message['name'] === 'string' ? message['name'].slice(0, 256) : 'SERVICE_SECRET';
+      const name = typeof message['name'] === 'string' ? shortened(message['name'], 256) : 'SERVICE_SECRET';
       options.addSecret(name, message['value']);
     } else if (message.type === 'exceeded') {
       seen.exceeded ??= 'outputBytes';
@@ -76,7 +78,7 @@ export async function followRun(
       } else if (state === 'started') seen.browser = 'started';
       else if (state === 'failed' || state === 'gone') {
         seen.browser = state;
-        if (typeof message['message'] === 'string') seen.browserMessage = message['message'].slice(0, 2000);
+        if (typeof message['message'] === 'string') seen.browserMessage = shortened(message['message'], 2000);
       }
     }
   };

@@ -13,6 +13,7 @@ import { hostEnvironment, type WarmProcess } from './process.ts';
 import type { PlaywrightDetails, PlaywrightRun } from '../interface/playwright-run.ts';
 import { writeScriptFiles } from '../process/script-files.ts';
 import type { PlaywrightOptions } from '../interface/scripts.ts';
+import { shortened } from '../../shortened.ts';
 
 export type OnceOptions = PlaywrightOptions &
   HostFileOptions &
@@ -98,7 +99,7 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   if (!seen.configured) {
     throw new AgentError(
       'INTERNAL',
-      `Playwright's runner could not start: ${warm.lastLines.join(' ').slice(0, 2000)}`,
+      `Playwright's runner could not start: ${shortened(warm.lastLines.join(' '), 2000)}`,
     );
   }
   for (const line of warm.lastLines) options.log('warn', stripVTControlCharacters(line));

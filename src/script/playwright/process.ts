@@ -37,6 +37,8 @@ export type WarmProcess = {
   lastLines: string[];
   onMessage: (message: ProcessMessage) => void;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** Called with a line about each destination in the network that it was refused. */
+  onRefused: (line: string) => void;
   /** Kills it and removes its folder. */
   discard: () => Promise<void>;
 };
@@ -110,12 +112,14 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
         ? [folder.root]
         : [folder.root, folder.temporary],
       mayStartPrograms: true,
+      browserSandbox: true,
       limits: options.limits,
       onLine: (line, stream) => {
         lastLines.push(line);
         if (lastLines.length > keptLines) lastLines.shift();
         made?.onLine(line, stream);
       },
+      onRefused: (line) => made?.onRefused(line),
       onMessage: (message) => {
         if (typeof message !== 'object' || message === null) return;
         const known = message as ProcessMessage; // fields are unknown until they are checked
@@ -135,6 +139,7 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
     lastLines,
     onMessage: () => undefined,
     onLine: () => undefined,
+    onRefused: () => undefined,
     discard: async () => {
       await child.kill();
       await removeFolder(folder);

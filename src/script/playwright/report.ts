@@ -8,6 +8,7 @@ import type { PlaywrightRun, StepRun, TestRun } from '../interface/playwright-ru
 import { scriptTypeRows } from '../child/script-types.ts';
 import { amountOf, listOf, textOf, textsOf } from '../process/unchecked.ts';
 import { fieldsOf, parsedJson } from '../../json-values.ts';
+import { shortened } from '../../shortened.ts';
 
 export type ReportOptions = {
   checkType: ScriptType;
@@ -80,7 +81,7 @@ type Budget = { steps: number; errorText: number };
 function testOf(value: unknown, options: ReportOptions, budget: Budget): GivenTest {
   const test = fieldsOf(value);
   const error = (text: string): string => {
-    const kept = text.slice(0, Math.max(0, budget.errorText));
+    const kept = shortened(text, Math.max(0, budget.errorText));
     budget.errorText -= kept.length;
     return kept;
   };
@@ -167,7 +168,7 @@ function judge(given: GivenTest[], runErrors: string[], began: boolean, capture:
     return {
       failure: given.length === 0 ? noTests : null,
       degraded: {
-        message: message === '' ? 'the script marked the check as degraded' : message.slice(0, 4096),
+        message: message === '' ? 'the script marked the check as degraded' : shortened(message, 4095),
       },
     };
   }
@@ -204,7 +205,7 @@ function failureOf(given: readonly GivenTest[], runErrors: string[], began: bool
 
 function firstLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
-  return (lines.find((line) => line !== '') ?? 'unknown error').slice(0, 1000);
+  return shortened(lines.find((line) => line !== '') ?? 'unknown error', 1000);
 }
 
 async function keptFiles(given: readonly GivenTest[], options: ReportOptions): Promise<KeptFile[]> {

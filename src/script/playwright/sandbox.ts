@@ -29,6 +29,7 @@ export async function canSandbox(
       readable: [],
       writable: [folder],
       mayStartPrograms: true,
+      browserSandbox: true,
       limits: {
         memoryBytes: 512 * 1024 ** 2,
         cpuSeconds: 10,

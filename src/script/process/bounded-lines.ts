@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { shortened } from '../../shortened.ts';
 
 /** Splits chunks of a stream into lines; never holds more than `maxLength` characters, whatever arrives. */
 export type LineReader = { push: (chunk: Buffer) => void; end: () => void };
@@ -11,22 +12,19 @@ export function readLines(maxLength: number, take: (line: string, cut: boolean) 
   const decoder = new StringDecoder('utf8');
   let parts: string[] = [];
   let length = 0;
-  let cut = false;
 
   const keep = (text: string): void => {
-    const room = maxLength - length;
-    if (text.length > room) cut = true;
-    const kept = text.length > room ? text.slice(0, room) : text;
-    if (kept === '') return;
+    if (text === '' || length > maxLength) return;
+    // One character more than a line may have, so that a cut is seen and marked wherever the pieces of the stream end.
+    const kept = shortened(text, maxLength + 1 - length);
     parts.push(kept);
     length += kept.length;
   };
   const finish = (): void => {
-    const line = parts.join('');
-    const wasCut = cut;
+    const line = shortened(parts.join(''), maxLength);
+    const wasCut = length > maxLength;
     parts = [];
     length = 0;
-    cut = false;
     take(line, wasCut);
   };
   const read = (text: string): void => {
@@ -42,7 +40,7 @@ export function readLines(maxLength: number, take: (line: string, cut: boolean) 
     push: (chunk) => read(decoder.write(chunk)),
     end: () => {
       read(decoder.end());
-      if (length > 0 || cut) finish();
+      if (length > 0) finish();
     },
   };
 }

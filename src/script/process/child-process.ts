@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
 import { AgentError, toError } from '../../errors.ts';
+import { isNestedDeeper } from '../../json-values.ts';
 import { readLines } from './bounded-lines.ts';
 import { confinement, errnoName, type Confinement } from './confinement.ts';
 import { nodeVersionOf, permissionFlags } from './permission-model.ts';
@@ -15,9 +16,12 @@ import type {
   Child,
 } from './program.ts';
 import { launcherArguments, ownFiles, withRealPaths } from './reach.ts';
+import { refusalText } from './script-network.ts';
 import { listenToSupervisor, type Supervisor } from './supervisor.ts';
 
 const maxMessageLength = 4 * 1024 * 1024;
+/** Levels of a message. Ours have fewer than 20, but a script may log or throw a nested value of its own. */
+const maxMessageDepth = 500;
 const maxLineLength = 8 * 1024;
 const maxUnread = 32 * 1024 * 1024;
 /** A supervisor that has not killed everything by then is killed itself; the kernel then kills the rest. */
@@ -83,7 +87,10 @@ async function launched(
     const message = `a script's process cannot be started: ${toError(error).message}`;
     throw new AgentError('SANDBOX_UNAVAILABLE', message, { cause: error });
   }
-  const supervisor = launcher === null ? null : listenToSupervisor(spawned.stdio[4] as Duplex, env); // the fifth pipe
+  const tell = options.onRefused ?? ((text: string) => options.onLine(text, 'stderr'));
+  const onRefused = (target: string, port: number) => tell(refusalText(target, port));
+  const line = spawned.stdio[4] as Duplex; // the fifth pipe
+  const supervisor = launcher === null ? null : listenToSupervisor(line, env, onRefused);
   const child = childOf(spawned, { supervisor, options, channel });
   const failure = await supervisor?.started;
   if (failure !== undefined && failure !== null) {
@@ -224,7 +231,7 @@ function readMessages(
   const lines = readLines(maxMessageLength, (line, cut) => {
     bytes += messageCost;
     if (bytes > most) return;
-    if (cut) return onGarbage();
+    if (cut || isNestedDeeper(line, maxMessageDepth)) return onGarbage();
     let message: unknown;
     try {
       message = JSON.parse(line);

@@ -3,13 +3,16 @@ import { toError } from '../../errors.ts';
 import { launcherFile, probeLauncher } from '../../native/launcher.ts';
 
 /** Layers between a script and this host, in addition to Node's own permission model. */
-export type Layer = 'no_new_privs' | 'capabilities' | 'seccomp' | 'landlock' | 'namespaces';
+export type Layer =
+  'no_new_privs' | 'capabilities' | 'seccomp' | 'landlock' | 'namespaces' | 'mounts' | 'network';
 
 /** The layers of this host, as a start-up probe found them. */
 export type Confinement = {
   /** Null = scripts are started without a launcher: no layer works, and only time and output are limited. */
   launcher: string | null;
   landlockVersion: number;
+  /** How calls with addresses are judged: on copies of the script's sockets, or on sockets made by the supervisor. */
+  networkMeans: 'copied sockets' | 'own sockets';
   holds: { readonly [L in Layer]: boolean };
   /** One sentence for each missing layer, with the remedy. */
   missing: readonly string[];
@@ -21,7 +24,16 @@ const nothingHolds: Confinement['holds'] = {
   seccomp: false,
   landlock: false,
   namespaces: false,
+  mounts: false,
+  network: false,
 };
+
+const nothing = {
+  launcher: null,
+  landlockVersion: 0,
+  networkMeans: 'copied sockets',
+  holds: nothingHolds,
+} as const;
 
 const remedies: { readonly [L in Layer]: string } = {
   no_new_privs: 'use a kernel of 3.5 or newer',
@@ -29,6 +41,10 @@ const remedies: { readonly [L in Layer]: string } = {
   seccomp: 'use a kernel with seccomp filters, on x86_64 or aarch64',
   landlock: 'use a kernel of 5.13 or newer that has landlock among its security modules',
   namespaces: 'allow user namespaces for this container or user (seccomp and AppArmor profiles forbid them)',
+  mounts:
+    'allow user namespaces, and mounts in them, for this container or user; until then scripts can change modes and times of files of this user, and reach its sockets',
+  network:
+    'until then scripts reach every address that this host reaches; use a kernel of 5.9 or newer, and allow the system call seccomp in the profile of this container (docker/seccomp.json does)',
 };
 
 let found: Promise<Confinement> | undefined;
@@ -43,27 +59,33 @@ async function probe(): Promise<Confinement> {
   const file = launcherFile();
   if (file === null) {
     const missing = 'the launcher was not built: scripts run unconfined (run: node scripts/native.mjs)';
-    return { launcher: null, landlockVersion: 0, holds: nothingHolds, missing: [missing] };
+    return { ...nothing, missing: [missing] };
   }
   try {
-    const { errors, landlockVersion } = await probeLauncher(file);
+    const { errors, landlockVersion, copiesSockets } = await probeLauncher(file);
     const results: readonly [Layer, number][] = [
       ['no_new_privs', errors.noNewPrivs],
       ['capabilities', errors.capabilities],
       ['seccomp', errors.seccomp],
       ['landlock', errors.landlock],
       ['namespaces', errors.namespaces],
+      ['mounts', errors.mounts],
+      ['network', errors.network],
     ];
     const holds = Object.fromEntries(results.map(([layer, errno]) => [layer, errno === 0]));
     return {
       launcher: file,
       landlockVersion,
+      networkMeans: copiesSockets ? 'copied sockets' : 'own sockets',
       holds: { ...nothingHolds, ...holds },
-      missing: results.filter(([, errno]) => errno !== 0).map(([layer, errno]) => missingLayer(layer, errno)),
+      missing: results
+        // Where there are no namespaces, there are no mounts in them: one line names both.
+        .filter(([layer, errno]) => errno !== 0 && !(layer === 'mounts' && errors.namespaces !== 0))
+        .map(([layer, errno]) => missingLayer(layer, errno)),
     };
   } catch (error: unknown) {
     const missing = `the launcher cannot run: scripts run unconfined (${toError(error).message.split('\n', 1)[0] ?? ''})`;
-    return { launcher: null, landlockVersion: 0, holds: nothingHolds, missing: [missing] };
+    return { ...nothing, missing: [missing] };
   }
 }
 
@@ -78,6 +100,10 @@ export function announceConfinement(to: (line: string) => void): void {
 
 /** Reports a layer that could not be applied to one child, although the probe had found it. */
 export function noteMissing(layer: string, errno: number): void {
+  if (layer === 'user') {
+    const remedy = 'put AGENT_DATA_DIR on ext4, XFS or Btrfs, with a kernel of 5.12 or newer';
+    return warnOnce(`script runs have no user of their own (${errnoName(errno)}): ${remedy}`);
+  }
   const known = Object.keys(remedies).find((name): name is Layer => name === layer);
   warnOnce(
     known === undefined ? `scripts run without ${layer} (${errnoName(errno)})` : missingLayer(known, errno),

@@ -1,3 +1,5 @@
+import type { ScriptNetwork } from './script-network.ts';
+
 /** Limits of one child and every process that it starts. */
 export type ChildLimits = {
   /** Memory of all its processes; shared pages count once. */
@@ -32,6 +34,14 @@ export type Reach = {
   maxFiles?: number;
   /** The folder that it sees at /tmp, if this host supports that; writable. */
   temporary?: string;
+  /** Writable folders in the machine's /tmp, which the program needs only if it has no /tmp of its own. */
+  shared?: readonly string[];
+  /** The run's own folder, if it contains several of the writable ones: files can be linked between them. */
+  own?: string;
+  /** A browser may be among its programs, and uses its own sandbox, which needs namespaces. */
+  browserSandbox?: boolean;
+  /** How far it reaches in the network; absent = as all scripts of this process (`limitScriptNetwork`). */
+  network?: ScriptNetwork;
 };
 
 export type ProgramOptions = Reach & {
@@ -40,6 +50,8 @@ export type ProgramOptions = Reach & {
   cwd: string;
   /** Called with a line of its standard output or error, at most 8 KiB of it. */
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** Called with a line about each destination in the network that it was refused; absent = `onLine`. */
+  onRefused?: (line: string) => void;
 };
 
 /** Receives what arrives on a child's file descriptor 3. */
@@ -51,7 +63,10 @@ export type ChildChannel = {
 };
 
 /** `readable` adds to Node and `file`'s own folder; `mayStartPrograms` false adds Node's permission model. */
-export type ChildOptions = Omit<ProgramOptions, 'command' | 'maxFiles' | 'processesAtOnce' | 'temporary'> &
+export type ChildOptions = Omit<
+  ProgramOptions,
+  'command' | 'maxFiles' | 'processesAtOnce' | 'temporary' | 'own' | 'shared'
+> &
   ChildChannel & {
     /** The runtime's Node binary. */
     node: string;

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Confinement } from './confinement.ts';
 import type { Reach } from './program.ts';
+import { networkArguments } from './script-network.ts';
 
 /**
  * Paths of the system that every program needs, read-only. Of /etc, only names without secrets: no shadow, no keys, and
@@ -17,7 +18,9 @@ const etcNames = words(`
 const systemPaths = [
   ...words('/usr /bin /sbin /lib /lib32 /lib64 /opt/google /nix/store'),
   ...words('/sys/devices /sys/fs/cgroup /sys/class /sys/bus /sys/kernel/mm/transparent_hugepage'),
-  ...words('/run/systemd/resolve /run/resolvconf /run/NetworkManager/resolv.conf /mnt/wsl/resolv.conf'),
+  ...words(
+    '/run/systemd/resolve/resolv.conf /run/systemd/resolve/stub-resolv.conf /run/resolvconf /run/NetworkManager/resolv.conf /mnt/wsl/resolv.conf',
+  ),
   ...words('/var/cache/fontconfig /var/lib/ca-certificates'),
   ...etcNames.map((name) => `/etc/${name}`),
 ];
@@ -28,6 +31,10 @@ type Launched = Reach & { command: readonly string[] };
 /** The launcher's arguments for a child: its access and its limits. */
 export function launcherArguments(options: Launched, host: Confinement): string[] {
   const { limits } = options;
+  const { namespaces, landlock } = host.holds;
+  const mounts = namespaces && host.holds.mounts;
+  const temporary = namespaces ? ownTmp(options) : [];
+  const writable = [...options.writable, ...sharedPaths(options, temporary)];
   const flags = [
     `--agent=${process.pid}`,
     `--memory-bytes=${Math.floor(limits.memoryBytes)}`,
@@ -39,15 +46,34 @@ export function launcherArguments(options: Launched, host: Confinement): string[
       : [`--programs-at-once=${Math.floor(options.processesAtOnce)}`]),
     ...(options.maxFiles === undefined ? [] : [`--files=${Math.floor(options.maxFiles)}`]),
     // Each path once, because the content below it is counted.
-    ...[...new Set(options.writable.map(realPath))].map((path) => `--write=${path}`),
+    ...[...new Set(writable.map(realPath))].map((path) => `--write=${path}`),
     ...(options.listable ?? []).map((path) => `--list=${path}`),
   ];
   // A namespace hides the processes with these ids and has others under the same numbers.
   flags.push(`--protect=${ownIds().join(',')}`);
-  if (host.holds.namespaces) flags.push('--namespaces', ...ownTmp(options));
-  if (options.mayStartPrograms) flags.push('--programs', '--user-namespaces');
-  if (host.holds.landlock) flags.push('--landlock', ...fileRules(options));
+  if (namespaces) flags.push('--namespaces', ...temporary);
+  if (mounts) flags.push('--mounts', ...ownUser(options, host));
+  if (mounts && options.own !== undefined) flags.push(`--own=${realPath(options.own)}`);
+  if (options.mayStartPrograms) flags.push('--programs');
+  if (options.mayStartPrograms && options.browserSandbox === true) flags.push('--user-namespaces');
+  if (landlock) flags.push('--landlock');
+  if (landlock || mounts) flags.push(...fileRules(options));
+  if (host.holds.network) flags.push(...networkArguments(options.network));
   return flags;
+}
+
+/**
+ * Only root can give a run a user of its own, and only while nothing can become set-uid root on its behalf. Folders
+ * that it shares with other runs in the machine's /tmp belong to the agent's user.
+ */
+function ownUser(options: Launched, { holds }: Confinement): string[] {
+  if (process.geteuid?.() !== 0 || !holds.seccomp) return [];
+  return sharedPaths(options, ownTmp(options)).length === 0 ? ['--own-user'] : [];
+}
+
+/** A program with a /tmp of its own needs nothing in the machine's. */
+function sharedPaths({ shared = [] }: Launched, temporary: readonly string[]): readonly string[] {
+  return temporary.length === 0 ? shared : [];
 }
 
 /**

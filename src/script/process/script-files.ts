@@ -4,6 +4,7 @@ import { AgentError, toError } from '../../errors.ts';
 import { isRefusedByDisk } from './full-disk.ts';
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import type { ScriptFile } from '../../protocol/script.ts';
+import { shortened } from '../../shortened.ts';
 
 /** Bytes of all files of one run together. */
 const totalBytes = 32 * 1024 * 1024;
@@ -96,5 +97,8 @@ export function checkedScriptFiles({ files, reserved }: ScriptFilesOptions): Map
 }
 
 function refused(path: string, why: string): Reason {
-  return reasonOf('SCRIPT_INVALID', `the file path ${JSON.stringify(path.slice(0, 200))} is invalid: ${why}`);
+  return reasonOf(
+    'SCRIPT_INVALID',
+    `the file path ${JSON.stringify(shortened(path, 200))} is invalid: ${why}`,
+  );
 }

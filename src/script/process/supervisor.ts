@@ -18,7 +18,12 @@ export type Supervisor = {
 const limitNames: readonly (keyof ChildLimits)[] = ['memoryBytes', 'cpuSeconds', 'diskBytes', 'processes'];
 
 /** Sends the environment, then follows the supervisor's events. */
-export function listenToSupervisor(line: Duplex, env: { readonly [name: string]: string }): Supervisor {
+export function listenToSupervisor(
+  line: Duplex,
+  env: { readonly [name: string]: string },
+  /** Called with each destination that it was refused; port 0 = a socket in the file system. */
+  onRefused: (target: string, port: number) => void,
+): Supervisor {
   let exceeded: keyof ChildLimits | null = null;
   let end: ReturnType<Supervisor['end']> = null;
   let settle: (failure: { step: string; errno: number } | null) => void = () => undefined;
@@ -29,6 +34,7 @@ export function listenToSupervisor(line: Duplex, env: { readonly [name: string]:
     if (event === 'running') settle(null);
     if (event === 'failed') settle({ step: what, errno: Number(number) });
     if (event === 'missing') noteMissing(what, Number(number));
+    if (event === 'refused') onRefused(what, Number(number));
     if (event === 'exceeded') exceeded = limitNames.find((name) => name === what) ?? null;
     if (event === 'ended') {
       end =

@@ -1,13 +1,14 @@
 import { fieldsOf } from '../../json-values.ts';
+import { shortened } from '../../shortened.ts';
 
 /** Functions that read unchecked values: each returns a value of its type, whatever it is given. */
 
 export function textOf(value: unknown, maxLength: number): string {
-  return typeof value === 'string' ? value.slice(0, maxLength) : '';
+  return typeof value === 'string' ? shortened(value, maxLength) : '';
 }
 
 export function textOrNull(value: unknown, maxLength: number): string | null {
-  return typeof value === 'string' ? value.slice(0, maxLength) : null;
+  return typeof value === 'string' ? shortened(value, maxLength) : null;
 }
 
 /** A finite number that is not negative. */
@@ -32,6 +33,6 @@ export function recordOfTexts(value: unknown, count: number, maxLength: number):
   return Object.fromEntries(
     Object.entries(fieldsOf(value))
       .slice(0, count)
-      .map(([name, each]) => [name.slice(0, 200), textOf(each, maxLength)]),
+      .map(([name, each]) => [shortened(name, 200), textOf(each, maxLength)]),
   );
 }

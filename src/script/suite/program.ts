@@ -78,6 +78,7 @@ export function programRunner(options: ProgramRunnerOptions): RunProgram {
         env,
         readable: [place.root, ...options.readable(), ...(asked.readable ?? [])],
         writable: [...own, ...(asked.writable ?? [])],
+        shared: asked.shared ?? [],
         ...(options.bun?.() === true || /\bbunx?\b/.test(command) ? { listable: ['/'] } : {}),
         mayStartPrograms: true,
         limits: {
@@ -87,6 +88,8 @@ export function programRunner(options: ProgramRunnerOptions): RunProgram {
         maxFiles,
         processesAtOnce,
         temporary: place.temporary,
+        own: place.root,
+        browserSandbox: asked.browserSandbox === true,
         onLine: asked.onLine,
       },
       options.layers,

@@ -121,6 +121,7 @@ export async function runTests(
   const quick = given.suite.testCommand === null ? quickExec(place, manager) : null;
   const began = performance.now();
   const end = await run.program({
+    browserSandbox: true,
     command: quick === null ? command : testCommandOf({ suite: given.suite, manager: quick }).command,
     cwd: place.working,
     env: { ...env, ...browsers.env, ...injected.env },

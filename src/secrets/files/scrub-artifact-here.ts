@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import { ArtifactScrubbing, Unscrubbable } from './artifact-scrubbing.ts';
+import { packedEndingOf } from './content-kind.ts';
 import { contentOfFile } from './content.ts';
 import { scrubbedPieces } from './scrub-content.ts';
 import type { ScrubArtifactTask, ScrubbedArtifact } from './scrub-task.ts';
-import { createScrubber } from '../scrubber/scrubber.ts';
+import { scrubberOf, type Scrubber } from '../scrubber/scrubber.ts';
+import { buildTables, type NamedSecret, type ScrubberTables } from '../scrubber/tables.ts';
 
 /** Sizes in archives have 32 bits. */
 const maxArtifactBytes = 3 * 1024 ** 3;
@@ -17,7 +19,9 @@ export async function scrubArtifactHere(
   task: ScrubArtifactTask,
   signal?: AbortSignal,
 ): Promise<ScrubbedArtifact> {
-  const scrubbing = new ArtifactScrubbing(createScrubber(task.secrets), {
+  const scrubber = scrubberFor(task.secrets);
+  if (scrubber.withheld !== null) throw unscrubbable(scrubber.withheld);
+  const scrubbing = new ArtifactScrubbing(scrubber, {
     folder: task.folder,
     maxBytes: Math.min(task.maxBytes, maxArtifactBytes),
     signal,
@@ -49,12 +53,32 @@ export async function scrubArtifactHere(
     };
   } catch (error) {
     if (!(error instanceof Unscrubbable)) throw error;
-    throw Object.assign(new Error(`the artifact cannot be scrubbed: ${error.message}`), { code: error.code });
+    throw unscrubbable(error.message);
   }
+}
+
+function unscrubbable(why: string): Error {
+  return Object.assign(new Error(`the artifact cannot be scrubbed: ${why}`), {
+    code: new Unscrubbable(why).code,
+  });
+}
+
+let last: { secrets: readonly NamedSecret[]; tables: ScrubberTables } | null = null;
+
+/** A new scrubber for these secrets. The files of a run have the same ones, so their tables are built once. */
+function scrubberFor(secrets: readonly NamedSecret[]): Scrubber {
+  const isSame =
+    last !== null &&
+    last.secrets.length === secrets.length &&
+    secrets.every(({ value }, i) => last?.secrets[i]?.value === value);
+  if (last === null || !isSame) last = { secrets, tables: buildTables(secrets) };
+  return scrubberOf(last.tables);
 }
 
 /** The name, with an ending from the content type if the name has none. */
 function nameWithEnding({ name, contentType }: ScrubArtifactTask): string {
+  const packed = packedEndingOf(contentType);
+  if (packed !== null) return `${name}.${packed}`;
   if (/\bjson\b/.test(contentType) && !/\.json$/i.test(name)) return `${name}.json`;
   if (/\bzip\b/.test(contentType) && !/\.zip$/i.test(name)) return `${name}.zip`;
   return name;

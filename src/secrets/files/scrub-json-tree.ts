@@ -1,6 +1,8 @@
 import type { ArtifactScrubbing } from './artifact-scrubbing.ts';
 import { mask } from '../secret.ts';
-import { isSensitiveHeader, maskHeaderLines, maskPrintedHeaders } from '../tree/sensitive-headers.ts';
+import { isSensitiveHeader } from '../../sensitive-headers.ts';
+import { maskHeaderLines, maskPrintedHeaders } from '../tree/sensitive-headers.ts';
+import { isByteList } from '../tree/scrub-tree.ts';
 import { isObject } from '../../json-values.ts';
 
 export type TreeKind = {
@@ -71,6 +73,11 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
   }
 
   function cleanList(list: unknown[], key: string, depth: number): unknown[] {
+    if (kind.texts && isByteList(list)) {
+      const bytes = Buffer.from(list);
+      const shown = scrubbing.scrubber.bytes(bytes);
+      if (shown !== bytes) return [...shown];
+    }
     const flatHeaders = /headers$/i.test(key) && !list.some((item) => typeof item !== 'string');
     for (let i = 0; i < list.length; i++) {
       const item = list[i];

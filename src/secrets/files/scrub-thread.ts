@@ -16,7 +16,7 @@ const workerUrl = new URL(`./scrub-worker${ending}`, import.meta.url);
 /** Threads load .ts only if Node itself strips types; a test runner's loader does not apply to them. */
 export const threadLoads = ending === '.js' || 'typescript' in process.features;
 
-const maxHeapMegabytes = 96;
+const maxHeapMegabytes = 192;
 // Most objects here are short-lived, so a small young generation frees them soon; a larger one would only fill up.
 const youngMegabytes = 3;
 const idleMs = 10_000;

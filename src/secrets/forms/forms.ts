@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import {
   base64Cores,
   base64Writings,
@@ -7,10 +8,12 @@ import {
   percentWritings,
   utf16,
 } from './byte-encodings.ts';
+import { dnsWritings, numberLists, spacedHex } from './dumps.ts';
 import {
   echoWriting,
   htmlAttribute,
   json,
+  htmlSafeJson,
   jsonWritings,
   markupWritings,
   sourceWritings,
@@ -23,6 +26,11 @@ export const shortSecretBytes = 6;
 
 // Above this size the rarer combinations are omitted: each form costs several times the value's size to build.
 const largeValueBytes = 4096;
+// Above this one, also most variants of one encoding.
+const hugeValueBytes = 16 * 1024;
+
+/** How many forms of a value are searched for. */
+export type FormDetail = 'all' | 'common';
 
 /** Text forms as strings, others as bytes. */
 type Forms = { readonly texts: Set<string>; readonly binaries: Buffer[] };
@@ -43,7 +51,7 @@ function addAllForms(value: string, forms: Forms): void {
   addAll(forms, escaped);
   addAll(forms, escaped.map(json));
   addAll(forms, markupWritings(value));
-  addAll(forms, sourceWritings(value));
+  addWrittenForms(value, bytes, forms);
   const echoed = echoWriting(value);
   if (echoed !== value) addAll(forms, [echoed, json(echoed)]);
   addBinaryForms(value, bytes, forms);
@@ -52,6 +60,18 @@ function addAllForms(value: string, forms: Forms): void {
   forms.texts.add(json(json(inJson)));
   addCombinations(value, inJson, forms);
 }
+
+/** Quoted and printed forms, and the same within JSON. */
+function addWrittenForms(value: string, bytes: Buffer, forms: Forms): void {
+  const written = [...sourceWritings(value), ...dnsWritings(bytes)];
+  if (/\s\s|[^\S ]/.test(value)) written.push(value.replaceAll(/\s+/g, ' '));
+  addAll(forms, written);
+  addAll(forms, written.filter(needsEscape).map(json));
+  addAll(forms, [...spacedHex(bytes), ...numberLists(bytes)]);
+}
+
+// eslint-disable-next-line no-control-regex -- control characters are among what JSON escapes
+const needsEscape = (text: string): boolean => /[\0-\x1f"\\]/.test(text);
 
 function addBinaryForms(value: string, bytes: Buffer, forms: Forms): void {
   addAll(forms, base64Writings(bytes));
@@ -106,24 +126,45 @@ function addCombinations(value: string, inJson: string, forms: Forms): void {
   }
 }
 
+/** For large values: the writings of the value itself, but fewer of them within each other. */
 function addLargeForms(value: string, bytes: Buffer, forms: Forms): void {
   const inJson = json(value);
   const ascii = jsonAscii(inJson);
-  const component = percentComponent(value);
-  const texts = [value, inJson, ascii, json(inJson), json(ascii), inJson.replaceAll('/', '\\/')];
-  texts.push(component, percentStrict(value), percentForm(value), component.replaceAll('%', '%25'));
   const attribute = htmlAttribute(value);
-  texts.push(
-    attribute,
-    attribute.replaceAll("'", '&#39;'),
-    value.replaceAll('&', '&amp;').replaceAll('<', '&lt;'),
-  );
-  addAll(forms, texts);
-  for (const text of [component, percentStrict(value), percentForm(value)]) {
-    forms.texts.add(text.replaceAll(/%[0-9A-F]{2}/g, (triplet) => triplet.toLowerCase()));
+  addAll(forms, [value, inJson, ascii, json(inJson), json(ascii), inJson.replaceAll('/', '\\/')]);
+  if (bytes.length <= hugeValueBytes) {
+    addAll(forms, [...jsonWritings(value), ...percentWritings(value), ...markupWritings(value)]);
+  } else {
+    const triplets = [percentComponent(value), percentStrict(value), percentForm(value)];
+    addAll(forms, triplets);
+    addAll(
+      forms,
+      triplets.map((text) => text.replaceAll(/%[0-9A-F]{2}/g, (triplet) => triplet.toLowerCase())),
+    );
+    forms.texts.add(percentComponent(value).replaceAll('%', '%25'));
+    addAll(forms, [attribute, attribute.replaceAll("'", '&#39;'), attribute.replaceAll('&gt;', '>')]);
+    addAll(forms, [value.replaceAll('&', '&amp;').replaceAll('<', '&lt;'), htmlSafeJson(inJson)]);
+    addAll(forms, [inJson.replaceAll('<', '\\u003c'), inJson.replaceAll('<', '\\u003C')]);
   }
+  addWrittenForms(value, bytes, forms);
   addBinaryForms(value, bytes, forms);
   if (inJson !== value) addAll(forms, base64Writings(Buffer.from(inJson)));
+}
+
+/** The forms that nearly all output uses, for values beyond the limits of a run. */
+function addCommonForms(value: string, forms: Forms): void {
+  const bytes = Buffer.from(value);
+  const inJson = json(value);
+  addAll(forms, [
+    value,
+    inJson,
+    json(inJson),
+    inspect(value, { breakLength: Infinity, maxStringLength: Infinity }).slice(1, -1),
+  ]);
+  addAll(forms, [percentStrict(value), percentComponent(value), percentForm(value), htmlAttribute(value)]);
+  for (const core of base64Cores(bytes))
+    addAll(forms, [core, core.replaceAll('+', '-').replaceAll('/', '_')]);
+  forms.texts.add(bytes.toString('hex'));
 }
 
 const jsonAscii = (inJson: string): string =>
@@ -138,23 +179,22 @@ function addLineForms(value: string, forms: Forms): void {
     const joined = unix.replaceAll('\n', end);
     addAll(forms, [joined, json(joined)]);
   }
-  // Quoted, indented or wrapped, each line of a key is still a secret.
-  for (const line of unix.split('\n')) {
-    const text = line.trim();
-    if (/^[A-Za-z0-9+/=_-]{20,}$/.test(text)) addAll(forms, [text, text.replaceAll('/', '\\/')]);
-  }
 }
 
 /**
  * All forms of `value`, as bytes, without duplicates: raw, percent-encoded, JSON, HTML and XML, base64 at its three
- * offsets, hex, UTF-16, quoted as source code, with other line ends, and the combinations that occur in practice. White
- * space around the value is not part of them. For a short value (under `shortSecretBytes`) the caller decides how to
- * use them.
+ * offsets, hex, UTF-16, quoted as source code, as printed buffers and DNS strings, with other line ends, and the
+ * combinations that occur in practice; `common`: only those that nearly all output uses. White space around the value
+ * is not part of them. For a short value (under `shortSecretBytes`) the caller decides how to use them.
  */
-export function encodedForms(value: string): Buffer[] {
+export function encodedForms(value: string, detail: FormDetail = 'all'): Buffer[] {
   const trimmed = value.trim();
   const core = Buffer.byteLength(trimmed) >= shortSecretBytes ? trimmed : value;
   const forms: Forms = { texts: new Set(), binaries: [] };
+  if (detail === 'common') {
+    addCommonForms(core, forms);
+    return distinct(forms, Math.min(shortSecretBytes, Buffer.byteLength(core)));
+  }
   addAllForms(core, forms);
   if (/[\r\n]/.test(core)) addLineForms(core, forms);
   // A key on one line in a variable: programs turn its \n into line ends before they use it.
@@ -164,7 +204,10 @@ export function encodedForms(value: string): Buffer[] {
     addAll(forms, [normalized, json(normalized)]);
   }
   // Forms shorter than any secret may be (Latin-1, joined lines) would mask ordinary words.
-  const least = Math.min(shortSecretBytes, Buffer.byteLength(core));
+  return distinct(forms, Math.min(shortSecretBytes, Buffer.byteLength(core)));
+}
+
+function distinct(forms: Forms, least: number): Buffer[] {
   const texts: Buffer[] = [];
   const unique = new Map<string, Buffer>();
   for (const bytes of forms.binaries) unique.set(bytes.toString('latin1'), bytes);

@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+
 /**
  * The ways in which programs write a text inside another text, all string to string. The lists have duplicates for
  * values without special characters; the caller removes them.
@@ -20,16 +22,31 @@ const controlOrBackslash = /[\0-\x1f\\]/g;
 /** The content of JSON.stringify's string, without its quotes. */
 export const json = (text: string): string => JSON.stringify(text).slice(1, -1);
 
+/** Characters that serialisers for web pages escape in JSON, each set as some serialiser has it. */
+const safeSets = [
+  /</g,
+  />/g,
+  /&/g,
+  /'/g,
+  /[<&]/g,
+  /[<>&]/g,
+  /[<>'&\u2028\u2029]/g,
+  /[\u2028\u2029]/g,
+  /[<\u2028\u2029]/g,
+  /[<>/\u2028\u2029]/g,
+];
+
 /** Escapes `text` as common JSON writers do: with escaped slashes, ASCII only, safe inside HTML, everything as \uXXXX. */
 export function jsonWritings(text: string): string[] {
   const plain = json(text);
   const everything = escapeUnits(text, /[^]/g);
   const lower = [plain, escapeUnits(plain, /[^\0-\x7e]/g)];
-  if (/[<>&'+=`"\u2028\u2029]/.test(text)) {
+  if (/[<>&'+=`"/\u2028\u2029]/.test(text)) {
     // The quote itself as \u0022: start from a text in which only control characters and backslashes are escaped.
     const noQuotes = text.replaceAll(controlOrBackslash, json);
     for (const safe of [
       escapeUnits(plain, /[<>&\u2028\u2029]/g),
+      ...safeSets.map((set) => escapeUnits(plain, set)),
       escapeUnits(plain, /[<>]/g),
       escapeUnits(plain, /[<>&']/g),
       escapeUnits(plain, /[<>&'=]/g),
@@ -43,6 +60,9 @@ export function jsonWritings(text: string): string[] {
   lower.push(...lower.map(slashes));
   return [...lower, ...lower.slice(1).map(upperHexDigits), everything, upperHexDigits(everything)];
 }
+
+/** JSON text as most serialisers for web pages write it. */
+export const htmlSafeJson = (inJson: string): string => escapeUnits(inJson, /[<>&\u2028\u2029]/g);
 
 const echoed: { readonly [letter: string]: string } = {
   a: '\x07',
@@ -143,6 +163,22 @@ export function markupWritings(text: string): string[] {
   return [...all, ...writings, ...writings.map(upperReferences)];
 }
 
+/** The content of a string as Node's `inspect` and Playwright's logs quote it, by each of the three quotes. */
+function quotedWritings(text: string): string[] {
+  const inspected = inspect(text, { breakLength: Infinity, maxStringLength: Infinity }).slice(1, -1);
+  const bare = inspected.replaceAll(/\\(\\|['"`])/g, (escape, char: string) =>
+    char === '\\' ? escape : char,
+  );
+  const plain = json(text).replaceAll('\\"', '"');
+  return [inspected, bare, plain].flatMap((writing) => [
+    writing,
+    writing.replaceAll("'", "\\'"),
+    writing.replaceAll('"', '\\"'),
+    writing.replaceAll('`', '\\`'),
+    writing.replaceAll('`', '\\`').replaceAll('${', '\\${'),
+  ]);
+}
+
 const escapes: { readonly [char: string]: string } = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' };
 
 /** Quotes `text` like shells, SQL, source code and mail. */
@@ -154,6 +190,7 @@ export function sourceWritings(text: string): string[] {
   const printable = units.replaceAll(/[^\x20-\x7e]|\\/g, (unit) => escapes[unit] ?? `\\x${digits(unit)}`);
   return [
     everything,
+    ...quotedWritings(text),
     text.replaceAll("'", "''"),
     text.replaceAll('"', '""'),
     text.replaceAll("'", "\\'"),

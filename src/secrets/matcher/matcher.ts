@@ -1,9 +1,10 @@
 import { createCutFinder, type CutFinder } from './cut-finder.ts';
-import { createChains, windowHash } from './chains.ts';
+import { windowHash } from './chains.ts';
 import { createExactIndex, type ExactIndex } from './exact-index.ts';
 import { hashBytes } from './substring-hash.ts';
-import { blockBytes, createShiftTable, laneBytes, shiftAt, windowsInLanes } from './shift-table.ts';
-import { storedLength, storePatterns, type Pattern } from './pattern-store.ts';
+import { laneBytes, shiftAt, windowsInLanes } from './shift-table.ts';
+import { storedLength, type Pattern } from './pattern-store.ts';
+import { buildMatcherTables, type MatcherTables } from './tables.ts';
 
 /**
  * Finds many patterns at once in bytes, with Wu and Manber's algorithm ("A fast algorithm for multi-pattern searching",
@@ -19,8 +20,6 @@ import { storedLength, storePatterns, type Pattern } from './pattern-store.ts';
 // Texts from this length on are read in four lanes at once.
 const laneThreshold = 2048;
 
-// A longer window jumps further but fills the table; beyond 16 there is no gain.
-const maxWindow = 16;
 const budgetPerByte = 16;
 
 /** Parts of a text as pairs of start and end, ascending and not overlapping (they may touch). */
@@ -43,14 +42,13 @@ export type Matcher = {
 
 /** A matcher for `patterns` of at least three bytes each. Throws RangeError for a shorter one. */
 export function createMatcher(patterns: readonly Pattern[]): Matcher {
-  const store = storePatterns(patterns);
-  if (store.count > 0 && store.shortest < blockBytes) {
-    throw new RangeError(`a pattern must have ${blockBytes} bytes or more`);
-  }
+  return matcherOf(buildMatcherTables(patterns));
+}
+
+/** A matcher with these tables. */
+export function matcherOf({ store, window, shift: table, chains }: MatcherTables): Matcher {
   const { count, pool, offsets, lengths, margins } = store;
-  const window = Math.min(store.shortest, maxWindow);
-  const table = createShiftTable(store, window);
-  const { heads, hashes, next } = createChains(store, window);
+  const { heads, hashes, next } = chains;
   const slotMask = heads.length - 1;
   let exact: ExactIndex | null = null;
 

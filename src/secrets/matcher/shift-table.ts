@@ -13,26 +13,35 @@ export type ShiftTable = { readonly shifts: Uint8Array; readonly unused: number 
 
 /** `window` bytes of each pattern's beginning count. */
 export function createShiftTable(store: PatternStore, window: number): ShiftTable {
-  const nearest = new Map<number, number>();
+  // Sparse, for few false stops; at most 1 MiB, to fit the processor's cache.
+  const bits = Math.min(20, Math.max(12, Math.ceil(Math.log2(distinctBlocks(store, window) * 12 + 1))));
+  const unused = 32 - bits;
+  const shifts = new Uint8Array(2 ** bits).fill(Math.max(1, window - blockBytes + 1));
   for (let index = 0; index < store.count; index++) {
     const offset = store.offsets[index] ?? 0;
     for (let i = blockBytes - 1; i < window; i++) {
-      const at = offset + i;
-      const block =
-        ((store.pool[at - 2] ?? 0) << 16) | ((store.pool[at - 1] ?? 0) << 8) | (store.pool[at] ?? 0);
+      const slot = Math.imul(blockAt(store.pool, offset + i), blockPrime) >>> unused;
       const shift = window - 1 - i;
-      if (shift < (nearest.get(block) ?? 256)) nearest.set(block, shift);
+      if (shift < (shifts[slot] ?? 0)) shifts[slot] = shift;
     }
   }
-  // Sparse, for few false stops; at most 1 MiB, to fit the processor's cache.
-  const bits = Math.min(20, Math.max(12, Math.ceil(Math.log2(nearest.size * 12 + 1))));
-  const unused = 32 - bits;
-  const shifts = new Uint8Array(2 ** bits).fill(Math.max(1, window - blockBytes + 1));
-  for (const [block, shift] of nearest) {
-    const slot = Math.imul(block, blockPrime) >>> unused;
-    if (shift < (shifts[slot] ?? 0)) shifts[slot] = shift;
-  }
   return { shifts, unused };
+}
+
+const blockAt = (pool: Uint8Array, at: number): number =>
+  ((pool[at - 2] ?? 0) << 16) | ((pool[at - 1] ?? 0) << 8) | (pool[at] ?? 0);
+
+// With more blocks than this the table has its full size.
+const manyBlocks = 2 ** 20 / 12;
+
+/** The number of different blocks in the windows; counting ends at `manyBlocks`. */
+function distinctBlocks(store: PatternStore, window: number): number {
+  const blocks = new Set<number>();
+  for (let index = 0; index < store.count && blocks.size < manyBlocks; index++) {
+    const offset = store.offsets[index] ?? 0;
+    for (let i = blockBytes - 1; i < window; i++) blocks.add(blockAt(store.pool, offset + i));
+  }
+  return blocks.size;
 }
 
 /** Where windows end that may begin a pattern: the first `count` of `ends`, ascending. */

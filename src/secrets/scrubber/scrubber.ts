@@ -1,16 +1,14 @@
 import { Transform } from 'node:stream';
-import { encodedForms, shortSecretBytes } from '../forms/forms.ts';
-import { createMatcher } from '../matcher/matcher.ts';
-import type { Pattern } from '../matcher/pattern-store.ts';
+import { withFolding } from '../matcher/folding.ts';
+import { matcherOf } from '../matcher/matcher.ts';
 import { scrubTree, type TreeRules } from '../tree/scrub-tree.ts';
 import { mask } from '../secret.ts';
 import { hasHeaderLine } from '../tree/sensitive-headers.ts';
 import { callLog, createTextScrubber } from './scrub-text.ts';
 import { createSieve, sift, type Counters, type Sieve } from '../matcher/sieve.ts';
-import { json } from '../forms/text-escapes.ts';
+import { buildTables, type NamedSecret, type ScrubberTables } from './tables.ts';
 
-/** A secret and the variable that contains it; the name may be shown, the value never. */
-export type NamedSecret = { readonly name: string; readonly value: string };
+export type { NamedSecret } from './tables.ts';
 
 /**
  * All output goes through a scrubber: it replaces secrets by `*********`, in all forms of `encodedForms`. Overlapping
@@ -35,6 +33,11 @@ export type Scrubber = {
   sieve(): Sieve;
   /** The positions of secrets in `bytes`: pairs of start and end, ascending. Nothing is masked or counted. */
   find(bytes: Uint8Array): readonly number[];
+  /**
+   * Why this scrubber lets nothing through: the run has more secrets than can be searched for. All texts and bytes are
+   * then masked as a whole. Null = it masks the secrets only.
+   */
+  readonly withheld: string | null;
   /** Values that cannot be masked everywhere, one line each with the variable's name. */
   readonly warnings: readonly string[];
   /** Masks written so far. */
@@ -49,58 +52,15 @@ export type Scrubber = {
 /** The chunk size that scrubs fastest: it fits the processor's cache. */
 export const scrubChunkBytes = 256 * 1024;
 
-// Too common to be secret, and some occur in every artifact.
-const neverMasked = new Set(['/', '*', 'https://', 'http://', mask, '123']);
-
-/** Creates a scrubber for `secrets`; skips empty values and values that would mask everything. */
+/** Creates a scrubber for `secrets` on this thread. */
 export function createScrubber(secrets: readonly NamedSecret[]): Scrubber {
-  const warnings: string[] = [];
-  const exactTexts = new Set<string>();
-  const patterns: Pattern[] = [];
-  const seen = new Set<string>();
-  for (const { name, value } of secrets) {
-    if (value === '') continue;
-    if (neverMasked.has(value) || value.trim() === '') {
-      warnings.push(`${name}: the value is too common to be masked; choose another one`);
-      continue;
-    }
-    const short =
-      Buffer.byteLength(value.trim()) < shortSecretBytes && Buffer.byteLength(value) < shortSecretBytes;
-    if (short) {
-      warnings.push(
-        `${name}: the value has fewer than ${shortSecretBytes} bytes and is masked only where it is a whole value; choose a longer one`,
-      );
-    }
-    if (seen.has(value)) continue;
-    seen.add(value);
-    exactTexts.add(value);
-    if (short) patterns.push(...quotedForms(value));
-    else for (const bytes of encodedForms(value)) patterns.push({ bytes });
-  }
-  return scrubberOf(patterns, exactTexts, warnings);
+  return scrubberOf(buildTables(secrets));
 }
 
-/** A short value as a complete string of JSON text, if that is long enough to search for; the quotes are kept. */
-function quotedForms(value: string): Pattern[] {
-  return [
-    ['"', json(value)],
-    ['\\"', json(json(value))],
-    ['&quot;', json(value)],
-  ]
-    .map(([quote = '', inner = '']) => ({
-      bytes: Buffer.from(quote + inner + quote),
-      lead: quote.length,
-      trail: quote.length,
-    }))
-    .filter(({ bytes }) => bytes.length >= shortSecretBytes);
-}
-
-function scrubberOf(
-  patterns: readonly Pattern[],
-  exactTexts: ReadonlySet<string>,
-  warnings: readonly string[],
-): Scrubber {
-  const matcher = createMatcher(patterns);
+/** A scrubber with these tables. */
+export function scrubberOf(tables: ScrubberTables): Scrubber {
+  const { exactTexts, warnings, withheld } = tables;
+  const matcher = withFolding(matcherOf(tables.matcher));
   const counters: Counters = { scannedBytes: 0, maskedCount: 0, maskedBytes: 0 };
   const { text, holdsSecret, withoutCuts, withoutHidingColours } = createTextScrubber(matcher, counters);
 
@@ -126,7 +86,10 @@ function scrubberOf(
     },
   };
 
+  if (withheld !== null) return withholding(withheld);
+
   return {
+    withheld,
     text,
     bytes,
     json: <T>(tree: T): T => scrubTree(tree, rules) as T, // same shape, with masks for some strings and numbers
@@ -148,6 +111,37 @@ function scrubberOf(
       return counters.scannedBytes;
     },
     memoryBytes: matcher.memoryBytes + [...exactTexts].reduce((sum, whole) => sum + whole.length * 2 + 64, 0),
+  };
+}
+
+/** A scrubber that masks everything. */
+function withholding(withheld: string): Scrubber {
+  const everything = Buffer.from(mask);
+  const rules: TreeRules = {
+    shortestText: 0,
+    holdsSecret: () => true,
+    text: () => mask,
+    hidesSecret: () => true,
+    bytes: () => everything,
+    exactTexts: new Set(),
+    maxExactLength: 0,
+    exactNumbers: new Set(),
+    masked: () => undefined,
+  };
+  const sieve = (): Sieve => ({ push: () => [], end: () => [everything], heldBytes: 0 });
+  return {
+    withheld,
+    text: () => mask,
+    bytes: () => everything,
+    json: <T>(tree: T): T => scrubTree(tree, rules) as T, // same shape, with masks for all texts
+    stream: () => scrubbingStream(sieve()),
+    sieve,
+    find: (source) => [0, source.length],
+    warnings: [withheld],
+    maskedCount: 1,
+    maskedBytes: 0,
+    scannedBytes: 0,
+    memoryBytes: 0,
   };
 }
 

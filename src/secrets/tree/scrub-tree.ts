@@ -1,4 +1,4 @@
-import { isSensitiveHeader } from './sensitive-headers.ts';
+import { isSensitiveHeader } from '../../sensitive-headers.ts';
 import { mask } from '../secret.ts';
 import { isObject } from '../../json-values.ts';
 
@@ -58,6 +58,17 @@ function followsSensitiveName(list: readonly unknown[], index: number): boolean 
   );
 }
 
+// A shorter list cannot contain a secret that is masked within other text.
+const shortestByteList = 6;
+
+/** Whether `list` has the form of bytes, as `Buffer.toJSON` writes them. */
+export function isByteList(list: readonly unknown[]): list is readonly number[] {
+  return (
+    list.length >= shortestByteList &&
+    list.every((item) => typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255)
+  );
+}
+
 function isWhole(text: string, rules: TreeRules): boolean {
   return text.length <= rules.maxExactLength && rules.exactTexts.has(text);
 }
@@ -86,6 +97,7 @@ function hasWork(value: unknown, rules: TreeRules, texts: string[], depth: numbe
   if (!isObject(value)) return typeof value === 'bigint';
   if (depth > maxDepth) return true;
   if (Array.isArray(value)) {
+    if (isByteList(value)) texts.push(value.join(','));
     for (let i = 0; i < value.length; i++) {
       if (followsSensitiveName(value, i) || hasWork(value[i], rules, texts, depth + 1)) return true;
     }
@@ -147,6 +159,11 @@ function rebuildBytes(value: Uint8Array, rules: TreeRules): Uint8Array {
 }
 
 function rebuildList(list: readonly unknown[], rules: TreeRules, ancestors: object[]): readonly unknown[] {
+  if (isByteList(list)) {
+    const bytes = Buffer.from(list);
+    const clean = rules.bytes(bytes);
+    if (clean !== bytes) return [...clean];
+  }
   let copy: unknown[] | null = null;
   for (let i = 0; i < list.length; i++) {
     const clean = followsSensitiveName(list, i)

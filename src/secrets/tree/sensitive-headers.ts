@@ -1,27 +1,12 @@
 /** Headers whose values are always masked, whether or not they are a known secret. */
 
+import { sensitiveHeaders } from '../../sensitive-headers.ts';
+import { escapeSequence, withoutColours } from '../colours.ts';
 import { mask } from '../secret.ts';
-
-const sensitive = new Set([
-  'authorization',
-  'cookie',
-  'set-cookie',
-  'proxy-authorization',
-  'x-api-key',
-  'x-auth-token',
-]);
-
-const lengths = [...sensitive].reduce((bits, name) => bits | (1 << name.length), 0);
-
-/** Whether a header's value is always masked; case is ignored. */
-export function isSensitiveHeader(name: string): boolean {
-  // Most names already differ in length: this runs for every key of every result.
-  return name.length < 32 && (lengths & (1 << name.length)) !== 0 && sensitive.has(name.toLowerCase());
-}
 
 // A header on its own line, as in request logs, after list marks and colours.
 const headerLine = new RegExp(
-  `((?:^|[\\r\\n])(?:[ \\t+-]|\\x1b\\[[0-9;]*m)*(?:${[...sensitive].join('|')})(?:\\x1b\\[[0-9;]*m)*[ \\t]*:[ \\t]*)([^\\r\\n]+?)(?=(?:\\x1b\\[[0-9;]*m)*(?:[\\r\\n]|$))`,
+  `((?:^|[\\r\\n])(?:[ \\t+-]|\\x1b\\[[0-9;]*m)*(?:${sensitiveHeaders.join('|')})(?:\\x1b\\[[0-9;]*m)*[ \\t]*:[ \\t]*)([^\\r\\n]+?)(?=(?:\\x1b\\[[0-9;]*m)*(?:[\\r\\n]|$))`,
   'gi',
 );
 
@@ -43,7 +28,7 @@ export function maskHeaderLines(text: string, counters: { maskedCount: number })
   });
 }
 
-const names = [...sensitive].join('|');
+const names = sensitiveHeaders.join('|');
 const quoted = (nesting: string) =>
   [
     String.raw`"(?:\\.|[^"\\])*"?`,
@@ -64,6 +49,14 @@ const printedHeader = new RegExp(
 
 /** `text`, as printed by a script, with the values of sensitive headers masked in whatever form they are printed. */
 export function maskPrintedHeaders(text: string): string {
+  if (!text.includes(escapeSequence)) return maskPlainHeaders(text);
+  // Coloured output: the colours between a name, its colon and its value hide one from the other.
+  const plain = withoutColours(text);
+  const masked = maskPlainHeaders(plain);
+  return masked === plain ? text : masked;
+}
+
+function maskPlainHeaders(text: string): string {
   return text.replaceAll(printedHeader, (...found: unknown[]) => {
     const { quotedHead, quotedValue, bareHead, bareValue } = found.at(-1) as Groups; // named groups come last
     const value = quotedValue ?? bareValue ?? '';

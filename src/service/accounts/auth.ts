@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Queryable } from '../db/database.ts';
 import { createApiKeyLookup } from './keys/lookup.ts';
 import { HttpError } from '../http/errors.ts';
+import type { WrongKeys } from '../http/wrong-keys.ts';
 import { idAsStored } from '../http/ids-in-requests.ts';
 
 declare module 'fastify' {
@@ -25,13 +26,26 @@ const forbidden = () =>
   });
 
 /** onRequest hook of the public API. The body of an unauthorised request is never read. */
-export function createAuthentication({ db, now }: { db: Queryable; now: () => number }) {
-  const ownerOf = createApiKeyLookup({ db, refuse: unauthorized, now });
+export function createAuthentication({
+  db,
+  now,
+  wrongKeys,
+}: {
+  db: Queryable;
+  now: () => number;
+  wrongKeys?: WrongKeys | undefined;
+}) {
+  const ownerOf = createApiKeyLookup({ db, refuse: unauthorized, now, wrongKeys });
 
   return async function authenticate(request: FastifyRequest): Promise<void> {
-    const { accountId, apiKeyId } = await ownerOf(request.headers.authorization);
+    const { accountId, apiKeyId } = await ownerOf(request.headers.authorization, request.ip);
     const named = request.headers['x-service-account'];
-    if (named !== undefined && named !== '' && idAsStored(String(named)) !== accountId) throw forbidden();
+    if (named !== undefined && named !== '' && idAsStored(String(named)) !== accountId) {
+      // The limit of the key counts only requests that are answered.
+      wrongKeys?.check(request.ip);
+      wrongKeys?.count(request.ip);
+      throw forbidden();
+    }
     request.accountId = accountId;
     request.apiKeyId = apiKeyId;
   };

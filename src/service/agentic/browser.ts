@@ -105,6 +105,7 @@ async function startBrowserProcess(folder: string, readable: readonly string[]):
     readable,
     writable: [folder],
     mayStartPrograms: true,
+    browserSandbox: true,
     limits,
     onLine: () => undefined,
     onMessage: (message) => {
@@ -192,6 +193,8 @@ async function locate(program: string | null): Promise<{ program: string; readab
     program: chromium,
     readable: [
       service,
+      // The process refuses addresses by the table of the service.
+      join(dirname(service), 'addresses'),
       packages,
       dirname(chromium),
       // Playwright's own builds are one folder deeper than their other files.

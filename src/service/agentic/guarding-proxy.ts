@@ -1,7 +1,8 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { checkedLookup, checkLiteral, kindOfAddress, type AddressRule } from '../engine/target-address.ts';
+import { kindOfAddress } from '../../addresses/address-kind.ts';
+import { checkedLookup, checkLiteral, type AddressRule } from '../engine/target-address.ts';
 
 /**
  * The proxy through which the browser of an agentic check reaches the network, including redirects, sockets and

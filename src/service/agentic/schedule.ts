@@ -14,7 +14,8 @@ import type { Partitions } from '../db/partitions.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
 import { scheduledRunId, uuidv7 } from '../engine/ids.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
-import { recordMissed, type Missed } from '../scheduling/own-results.ts';
+import type { Missed } from '../scheduling/fold-missed.ts';
+import { recordMissed } from '../scheduling/record-missed.ts';
 import { planRuns } from '../checks/schedule/plan.ts';
 import { endRuns, unperformed } from './outcomes.ts';
 

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { lanes as laneNames } from '../../protocol/check-types.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
@@ -44,6 +46,8 @@ export type ClaimOptions = {
   waitSeconds: number;
   /** Fires when the agent has disconnected or the service is stopping. */
   signal: AbortSignal;
+  /** Fires when the agent has disconnected. */
+  gone: AbortSignal;
 };
 
 /** Interval between checks for jobs of a location without a notification, in case one was lost. */
@@ -64,15 +68,21 @@ export async function claim(deps: Deps, options: ClaimOptions): Promise<string[]
     locationId: location.locationId,
     now: new Date(now()),
   });
-  if (agent === undefined) return null;
+  if (agent === undefined || agent.isOutdated) return null;
   const kind = JSON.stringify([agent.checkTypes, agent.runtimes]);
   const free = laneNames.flatMap((lane) => {
     const slots = options.free[lane] ?? 0;
     return slots > 0 ? [{ lane, slots }] : [];
   });
   for (;;) {
-    const { jobs, more } = await claimSteps(deps, { ...options, agent, free });
+    const { jobs, leases, more } = await claimSteps(deps, { ...options, agent, free });
     if (more) waiting.wake(location.locationId, kind);
+    if (options.gone.aborted && leases.length > 0) {
+      // Nobody reads the answer. The runs would wait for the end of leases that no agent knows of.
+      await unclaimJobs(db, leases);
+      waiting.wake(location.locationId);
+      return [];
+    }
     if (jobs.length > 0 || free.length === 0 || signal.aborted) return jobs;
     const left = deadline - now();
     if (left <= 0) return jobs;
@@ -89,9 +99,15 @@ type Step = ClaimOptions & {
   free: { lane: string; slots: number }[];
 };
 
-/** `more`: a lane was full, so jobs may be left for other agents. */
-async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; more: boolean }> {
+type Lease = { jobId: string; leaseToken: string };
+
+/** `more`: a lane was full, so jobs may be left for other agents. `leases`: of the jobs. */
+async function claimSteps(
+  deps: Deps,
+  step: Step,
+): Promise<{ jobs: string[]; leases: Lease[]; more: boolean }> {
   const jobs: string[] = [];
+  const leases: Lease[] = [];
   let more = false;
   let bytes = 0;
   const proxy = proxyOf(deps, step.location);
@@ -109,19 +125,30 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
         deps.waiting.wake(step.location.locationId);
         break;
       }
-      const shared = {
-        proxyUrl: await proxy(),
-        account: await scope(claimed),
-        completeJob,
-        runtimes: step.agent.runtimes,
-      };
-      const { built, rest } = await buildSome(deps, claimed, { ...shared, maxBytes: answerBytes - bytes });
-      for (const job of built) bytes += job.length;
-      jobs.push(...built);
-      if (rest.length > 0) {
-        // With large scripts, jobs that do not fit into the response are returned to the queue.
-        await unclaimJobs(deps.db, rest);
-        return { jobs, more: true };
+      try {
+        const shared = {
+          proxyUrl: await proxy(),
+          account: await scope(claimed),
+          completeJob,
+          runtimes: step.agent.runtimes,
+        };
+        const { built, rest } = await buildSome(deps, claimed, { ...shared, maxBytes: answerBytes - bytes });
+        for (const { text } of built) bytes += text.length;
+        jobs.push(...built.map(({ text }) => text));
+        leases.push(...built.map(({ lease }) => lease));
+        if (rest.length > 0) {
+          // With large scripts, jobs that do not fit into the response are returned to the queue.
+          await unclaimJobs(deps.db, rest);
+          return { jobs, leases, more: true };
+        }
+      } catch (error) {
+        // Leases that no agent gets are given back, or their runs would wait until they expire. Jobs of earlier steps
+        // are complete, so the agent gets them.
+        const lost = claimed.filter(({ jobId }) => !leases.some((lease) => lease.jobId === jobId));
+        await unclaimJobs(deps.db, lost).catch(() => undefined);
+        if (jobs.length === 0) throw error;
+        deps.log.warn({ error: toError(error).message }, 'a claim was answered in part');
+        return { jobs, leases, more: true };
       }
       for (const { notBefore } of claimed) {
         const milliseconds = deps.now() - notBefore.getTime();
@@ -132,7 +159,7 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
       more = true;
     }
   }
-  return { jobs, more };
+  return { jobs, leases, more };
 }
 
 function claimStep(
@@ -142,6 +169,7 @@ function claimStep(
 ): Promise<ClaimedJob[]> {
   const time = now();
   return claimJobs(db, {
+    tokens: Array.from({ length: free.slots }, () => randomUUID()),
     locationId: location.locationId,
     agentId,
     free: [free],
@@ -218,8 +246,8 @@ async function buildSome(
     runtimes: readonly string[];
     maxBytes: number;
   },
-): Promise<{ built: string[]; rest: ClaimedJob[] }> {
-  const built: string[] = [];
+): Promise<{ built: { text: string; lease: Lease }[]; rest: ClaimedJob[] }> {
+  const built: { text: string; lease: Lease }[] = [];
   let bytes = 0;
   let next = 0;
   const broken: { jobId: string; code: ReasonCode; message: string }[] = [];
@@ -238,7 +266,7 @@ async function buildSome(
       }
       const text = JSON.stringify(fields);
       bytes += text.length;
-      built.push(text);
+      built.push({ text, lease: job });
     } catch (error) {
       const { jobId } = job;
       if (error instanceof UnbuildableJobError) {

@@ -62,6 +62,7 @@ export function buildJob(claimed: CompleteJob, context: Context): Record<string,
   const group = claimed.group === null ? null : openGroupDefinition(claimed.group.definition, encryption);
   const retryStrategy = retriesOf(claimed, { definition, group });
   const fields = typeFields(claimed, context, { definition, group });
+  const remainingMs = longestRunMs(attemptMsOf(claimed, fields), retryStrategy);
   return {
     jobId: claimed.jobId,
     runId: claimed.runId,
@@ -77,7 +78,8 @@ export function buildJob(claimed: CompleteJob, context: Context): Record<string,
     firstAttemptAt: claimed.firstAttemptAt?.toISOString() ?? null,
     leaseToken: claimed.leaseToken,
     leaseExpiresAt: claimed.leaseExpiresAt.toISOString(),
-    deadline: new Date(now + longestRunMs(attemptMsOf(claimed, fields), retryStrategy)).toISOString(),
+    deadline: new Date(now + remainingMs).toISOString(),
+    remainingMs,
     shouldFail: definition.shouldFail ?? false,
     degradedResponseTime: definition.degradedResponseTime ?? null,
     maxResponseTime: definition.maxResponseTime ?? null,

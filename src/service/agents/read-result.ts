@@ -6,6 +6,7 @@ import { type ResponseOf } from '../../protocol/routes.ts';
 import { dayMs } from '../../durations.ts';
 import { toJsonb } from '../db/jsonb.ts';
 import { uuidPattern } from '../engine/ids.ts';
+import { isExplainable } from './request-body.ts';
 
 /** Parses results of agents: whether a payload is a result, and whether it can be stored. */
 
@@ -30,6 +31,7 @@ export function readResult(
 ): Readable | Answer {
   const reject = (reason: string): Answer => ({ ...namesOf(item), outcome: 'rejected', reason });
   if (!validator.Check(item)) {
+    if (!isExplainable(item)) return reject('malformed: too many values to look for the field');
     const [error] = validator.Errors(item);
     const where = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
     return reject(`malformed: ${where} ${error?.message ?? 'is not a result'}`.slice(0, 500));

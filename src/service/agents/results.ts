@@ -13,6 +13,7 @@ import {
   type FinishedJob,
   type LockedJob,
 } from '../scheduling/jobs.ts';
+import { correctMissed, type LateRun } from '../scheduling/correct-missed.ts';
 import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
@@ -135,9 +136,17 @@ async function storeInTransaction(
   });
 
   partitions.check([...stored.map(({ startedAt }) => startedAt), now()]);
-  await write(tx, { stored, states: [...live.values()], now: new Date(now()) });
+  const states = [...live.values()];
+  await correctMissed(tx, { late: lateRunsOf(states), now: now(), partitions });
+  await write(tx, { stored, states, now: new Date(now()) });
   return answers;
 }
+
+/** Runs that were recorded as missed and now have their final result. */
+const lateRunsOf = (states: readonly JobState[]): LateRun[] =>
+  states.flatMap(({ job, finalResultId }) =>
+    finalResultId !== null && job.isAbandoned && !job.testSession ? [job] : [],
+  );
 
 type Verdict = 'stored' | 'duplicate' | 'superseded' | { reason: string };
 
@@ -236,6 +245,8 @@ async function write(
   { stored, states, now }: { stored: ResultToStore[]; states: JobState[]; now: Date },
 ): Promise<void> {
   if (stored.length === 0) return;
+  // An agent that was cut off may send runs in any order; what follows them expects the oldest first.
+  stored.sort((a, b) => a.startedAt - b.startedAt);
   await insertResults(tx, stored, now);
   const changed = states.filter((state) => state.changed);
   const ended = changed.flatMap(({ job, reported, finalResultId }) =>
@@ -256,9 +267,10 @@ async function write(
   await updateStatuses(tx, stored, now);
   const runIds = new Map(changed.map(({ job }) => [job.id, job.runId]));
   await queueFinishedRuns(tx, stored, ({ jobId, id }) => runIds.get(jobId ?? '') ?? id);
+  const abandoned = new Set(states.flatMap(({ job }) => (job.isAbandoned ? [job.id] : [])));
   await closeMissed(
     tx,
-    stored.filter(({ isTest }) => isTest !== true),
+    stored.filter(({ isTest, jobId }) => isTest !== true && !abandoned.has(jobId ?? '')),
   );
   const asked = new Set(ended.filter(({ sessionId }) => sessionId !== null).map(({ id }) => id));
   await endSessionRuns(

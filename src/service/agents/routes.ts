@@ -1,32 +1,28 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
-import { Clean } from 'typebox/value';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { agentRoutes, type AgentRoute, type RequestOf, type ResponseOf } from '../../protocol/routes.ts';
-import { protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { QueueWaits } from '../locations/sampling.ts';
 import { registerAgentBundles } from './bundles.ts';
 import { noteArtifactStates, registerAgentArtifacts } from './artifacts.ts';
 import { claim } from './claims.ts';
+import { hello, textOf } from './hello.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
+import type { AgentCallLimits } from './call-limits.ts';
 import { createKeyCheck } from './keys.ts';
 import { releaseJob } from './release.ts';
+import { bodyLimits, bodyParser } from './request-body.ts';
 import { storeResults } from './results.ts';
 import { createWaiting, type Waiting } from '../scheduling/waiting-agents.ts';
-import {
-  insertAgentEvents,
-  saveAgent,
-  touchAgent,
-  type AgentLocation,
-} from '../locations/agent-statements.ts';
+import { insertAgentEvents, touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
 import { findOvertakenLeases, renewLeases } from '../scheduling/jobs-lease.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
 import { appendRunLogs, runLogLimits } from '../results/log-statements.ts';
 import type { Encryption } from '../engine/encryption.ts';
-import { badRequest, HttpError } from '../http/errors.ts';
+import { HttpError } from '../http/errors.ts';
+import type { WrongKeys } from '../http/wrong-keys.ts';
 import { acceptGzip } from '../http/gzip-body.ts';
 import { uuidPattern, uuidv7 } from '../engine/ids.ts';
 import { toJsonb } from '../db/jsonb.ts';
@@ -46,6 +42,9 @@ export type AgentRoutesDeps = {
   waits?: Pick<QueueWaits, 'record'>;
   /** Days that results are kept; absent = the default. */
   resultDays?: number;
+  wrongKeys?: WrongKeys | undefined;
+  /** Limits of rare calls; absent = none. */
+  limits?: AgentCallLimits | undefined;
   /** Storage of code bundles; absent = this service has none. */
   bundles?: ArtifactFiles;
 };
@@ -76,7 +75,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
 
   await app.register(async (scope) => {
     acceptGzip(scope);
-    const route = createRoute(scope, locationOf);
+    const route = createRoute(scope, { locationOf, limits: deps.limits });
     route('hello', (body, { location }) => hello(parts, location, body));
     route('claim', (body, call) => claimJobs(parts, call, body));
     route('renew', (body, { location }) => renew(parts, location, body));
@@ -99,21 +98,31 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
 }
 
 /** Adds routes of the protocol: each checks the key and the body, then calls `answer`; undefined = 204. */
-function createRoute(scope: FastifyInstance, locationOf: ReturnType<typeof createKeyCheck>) {
+function createRoute(
+  scope: FastifyInstance,
+  {
+    locationOf,
+    limits,
+  }: { locationOf: ReturnType<typeof createKeyCheck>; limits: AgentCallLimits | undefined },
+) {
   return <R extends AgentRoute>(
     name: R,
     answer: (body: RequestOf<R>, call: Call) => Promise<ResponseOf<R> | string | undefined>,
   ) => {
     const { method, path, request: schema } = agentRoutes[name];
     const parse = bodyParser<RequestOf<R>>(schema);
+    const { bytes: bodyLimit, shape } = bodyLimits[name];
     scope.route({
       method,
       url: path,
-      // Enough for the largest batch of the protocol and its JSON envelope.
-      bodyLimit: protocolLimits.batchBytes + 1024 * 1024,
+      bodyLimit,
+      config: { shape },
       onRequest: async (request) => {
         // The key is checked before the body is read, so bodies of unknown clients are not read.
-        locations.set(request, await locationOf(request));
+        const location = await locationOf(request);
+        const declared = Number(request.headers['content-length']);
+        limits?.countCall(name, location, Number.isNaN(declared) ? 0 : declared);
+        locations.set(request, location);
       },
       handler: async (request, reply) => {
         const location = locations.get(request);
@@ -125,40 +134,6 @@ function createRoute(scope: FastifyInstance, locationOf: ReturnType<typeof creat
           .send(typeof value === 'string' ? value : JSON.stringify(value));
       },
     });
-  };
-}
-
-async function hello(
-  { db, now, log }: Parts,
-  location: AgentLocation,
-  body: RequestOf<'hello'>,
-): Promise<ResponseOf<'hello'>> {
-  const { instanceId, version, host, lanes } = body;
-  const agentId = await saveAgent(db, {
-    id: uuidv7(now()),
-    locationId: location.locationId,
-    instanceId: textOf(instanceId),
-    version: textOf(version),
-    host,
-    checkTypes: body.checkTypes.map(textOf),
-    runtimes: body.runtimes.map(textOf),
-    lanes,
-    now: new Date(now()),
-  });
-  log.info({ agentId, location: location.slugName, version }, 'agent connected');
-  return {
-    agentId,
-    location: { id: location.locationId, name: location.name, slugName: location.slugName },
-    leaseSeconds: protocolLimits.leaseSeconds,
-    renewSeconds: protocolLimits.renewSeconds,
-    limits: {
-      resultBytes: protocolLimits.resultBytes,
-      batchBytes: protocolLimits.batchBytes,
-      batchItems: protocolLimits.batchItems,
-      artifactBytes: protocolLimits.artifactBytes,
-    },
-    protocolMinor,
-    time: new Date(now()).toISOString(),
   };
 }
 
@@ -174,12 +149,16 @@ async function claimJobs(
   try {
     const signal = AbortSignal.any([gone.signal, parts.stopping]);
     const jobs = uuidPattern.test(agentId)
-      ? await claim(parts, { location, agentId, free, waitSeconds, signal })
+      ? await claim(parts, { location, agentId, free, waitSeconds, signal, gone: gone.signal })
       : null;
     if (jobs === null) {
-      throw new HttpError(409, 'The location has no such agent. Send hello first.', {
-        agentId: ['names no agent of this location'],
-      });
+      throw new HttpError(
+        409,
+        'The location has no such agent, or its settings have changed. Send hello first.',
+        {
+          agentId: ['names no agent of this location that has its present settings'],
+        },
+      );
     }
     // Assembled from texts, because each job was serialised once, to measure its size.
     return jobs.length === 0 ? undefined : `{"jobs":[${jobs.join(',')}]}`;
@@ -233,18 +212,23 @@ async function renew(
 }
 
 async function storeEvents(
-  { db, now }: Parts,
+  { db, now, limits }: Parts,
   location: AgentLocation,
   { agentId, events }: RequestOf<'events'>,
 ): Promise<ResponseOf<'events'>> {
   const time = now();
+  const texts = events.map(toJsonb);
+  limits?.countEvents(
+    location,
+    texts.reduce((bytes, text) => bytes + text.length, 0),
+  );
   await insertAgentEvents(
     db,
-    events.map((event) => ({
+    texts.map((event) => ({
       id: uuidv7(time),
       locationId: location.locationId,
       agentId: uuidPattern.test(agentId) ? agentId : null,
-      event: toJsonb(event),
+      event,
       now: new Date(time),
     })),
   );
@@ -253,25 +237,3 @@ async function storeEvents(
 
 /** The location of each active request, between its hook and its handler. */
 const locations = new WeakMap<FastifyRequest, AgentLocation>();
-
-/**
- * Validates a body against a route's schema and removes unknown fields, because some bodies are stored and unknown
- * fields may have any size and depth. Throws HttpError 400 that names the first invalid fields.
- */
-function bodyParser<Body>(schema: TSchema): (body: unknown) => Body {
-  const validator = Compile(schema);
-  return (body) => {
-    if (validator.Check(body)) return Clean(schema, body) as Body; // checked against the schema of Body's type
-    const attributes: { [path: string]: string[] } = {};
-    for (const error of validator.Errors(body).slice(0, 10)) {
-      const path = error.instancePath.slice(1).replaceAll('/', '.') || 'body';
-      (attributes[path] ??= []).push(error.message);
-    }
-    throw badRequest(attributes);
-  };
-}
-
-/** PostgreSQL text cannot store NUL or half of a surrogate pair. */
-function textOf(text: string): string {
-  return Buffer.from(text.replaceAll('\u0000', '\ufffd')).toString();
-}

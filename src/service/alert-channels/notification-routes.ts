@@ -66,7 +66,8 @@ const presentNotification = (row: NotificationRow) => ({
   alertChannelId: row.channelId,
   alertId: row.alertId,
   alertType: row.alertType,
-  checkId: row.checkId,
+  // The queue keeps the location's id in the place of the check's.
+  checkId: row.alertType.startsWith('ALERT_LOCATION_') ? null : row.checkId,
   alertConfig: row.alertConfig,
   notificationResult: row.result,
   attempts: row.attempts,

@@ -3,7 +3,13 @@ import type { Queryable } from '../db/database.ts';
 
 /** Statements on the notification log. */
 
-export const notificationStatuses = ['IN_PROGRESS', 'SUCCESS', 'FAILURE', 'RATE_LIMITED'] as const;
+export const notificationStatuses = [
+  'IN_PROGRESS',
+  'SUCCESS',
+  'FAILURE',
+  'RATE_LIMITED',
+  'SUPERSEDED',
+] as const;
 export type NotificationStatus = (typeof notificationStatuses)[number];
 
 export type NotificationRow = {
@@ -20,16 +26,28 @@ export type NotificationRow = {
   result: string | null;
   attempts: number;
   told: string[];
+  /** What its order is about, for example a check; null = it has no order. */
+  subject: string | null;
   createdAt: Date;
   updatedAt: Date | null;
 };
 
 const columns = `id, account_id as "accountId", channel_id as "channelId", channel_type as "channelType",
   alert_id as "alertId", alert_type as "alertType", check_id as "checkId", status, alert_config as "alertConfig", result,
-  attempts, told, created_at as "createdAt", updated_at as "updatedAt"`;
+  attempts, told, subject, created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** A channel's config without secret values and long fields, as the log shows it (SQL on a channel's row `c`). */
 const shownConfig = `c.config - '{webhookSecret,template,headers,queryParameters,apiKey,serviceKey}'::text[]`;
+
+/**
+ * The subject of an alert's notifications (SQL on an alert's row `a`). Alerts about certificates have none: each is
+ * about another certificate, and no later alert replaces it.
+ */
+const subjectOfAlert = `case when a.alert_type <> 'ALERT_SSL'
+  then coalesce('check ' || a.check_id::text, 'location ' || a.location_id::text) end`;
+
+/** Types that end an alert. */
+const recoveries = ['ALERT_RECOVERY', 'ALERT_DEGRADED_RECOVERY', 'ALERT_LOCATION_NETWORK_RECOVERY'];
 
 /** Inserts one notification, in progress, for each channel that the account has. Returns their ids. */
 export async function insertNotifications(
@@ -38,8 +56,9 @@ export async function insertNotifications(
 ): Promise<string[]> {
   const rows = await tx.query<{ id: string }>(
     `insert into alert_notifications (id, account_id, channel_id, channel_type, alert_id, alert_type, check_id,
-       alert_config, created_at)
-     select item.id, a.account_id, c.id, c.type, a.id, a.alert_type, a.check_id, ${shownConfig}, a.created_at
+       alert_config, subject, created_at)
+     select item.id, a.account_id, c.id, c.type, a.id, a.alert_type, a.check_id, ${shownConfig}, ${subjectOfAlert},
+       a.created_at
      from unnest($1::uuid[], $4::bigint[]) as item (id, channel)
      join alert_channels c on c.id = item.channel
      join alerts a on a.account_id = c.account_id
@@ -74,14 +93,15 @@ export async function findNotification(db: Queryable, id: string): Promise<Notif
   return rows[0];
 }
 
-/** Records the result of a try. A finished notification does not change. */
+/** Records the result of a try, which ends its lease. A finished notification does not change. */
 export async function updateNotification(
   db: Queryable,
   notification: Pick<NotificationRow, 'id' | 'status' | 'result' | 'attempts' | 'told'> & { now: Date },
 ): Promise<void> {
   const { id, status, result, attempts, told, now } = notification;
   await db.query(
-    `update alert_notifications set status = $2, result = $3, attempts = $4, told = $5, updated_at = $6
+    `update alert_notifications set status = $2, result = $3, attempts = $4, told = $5, updated_at = $6,
+       trying_until = null
      where id = $1 and status = 'IN_PROGRESS'`,
     [id, status, result, attempts, told, now],
   );
@@ -109,6 +129,25 @@ export async function countBefore(
     [channelId, since, createdAt, id, checkId, maxOfCheck],
   );
   return row ?? { all: 0, ofCheck: 0 };
+}
+
+/**
+ * Whether this is the recovery from an alert that its channel may have received last. It must not be dropped, because
+ * the channel's last word would stay wrong.
+ */
+export async function endsLastAlert(
+  db: Queryable,
+  { id, channelId, subject, alertType }: Pick<NotificationRow, 'id' | 'channelId' | 'subject' | 'alertType'>,
+): Promise<boolean> {
+  if (subject === null || !recoveries.includes(alertType)) return false;
+  const [last] = await db.query<{ alertType: string }>(
+    `select alert_type as "alertType" from alert_notifications
+     where channel_id = $1 and subject = $2 and status <> 'RATE_LIMITED'
+       and position < (select position from alert_notifications where id = $3)
+     order by position desc limit 1`,
+    [channelId, subject, id],
+  );
+  return last !== undefined && !recoveries.includes(last.alertType);
 }
 
 export type NotificationFilter = {
@@ -175,7 +214,7 @@ export async function failLostNotifications(
   { before, now, limit }: { before: Date; now: Date; limit: number },
 ): Promise<number> {
   const rows = await db.query(
-    `update alert_notifications set status = 'FAILURE', updated_at = $2,
+    `update alert_notifications set status = 'FAILURE', updated_at = $2, trying_until = null,
        result = concat_ws('; ', result, 'the last try did not end')
      where id in (
        select id from alert_notifications

@@ -14,7 +14,10 @@ export const alertTypes = [
   'ALERT_RECOVERY',
   'ALERT_SSL',
 ] as const;
-export type AlertType = (typeof alertTypes)[number];
+
+/** Alerts about a location: its agents' own network has failed, or works again. */
+export const locationAlertTypes = ['ALERT_LOCATION_NETWORK', 'ALERT_LOCATION_NETWORK_RECOVERY'] as const;
+export type AlertType = (typeof alertTypes)[number] | (typeof locationAlertTypes)[number];
 
 type Titled = {
   alertType: AlertType;
@@ -35,6 +38,8 @@ const verbs: { readonly [type in AlertType]: string } = {
   ALERT_FAILURE_DEGRADED: 'is degraded',
   ALERT_RECOVERY: 'has recovered',
   ALERT_SSL: '',
+  ALERT_LOCATION_NETWORK: 'has failed',
+  ALERT_LOCATION_NETWORK_RECOVERY: 'works again',
 };
 
 /** The title of an alert in one line: `Check "X" has failed`. */
@@ -42,7 +47,13 @@ export function alertTitle(alert: Titled): string {
   const { alertType, checkName, isReminder, sslDomain, sslDaysRemaining: days } = alert;
   if (alertType === 'ALERT_SSL')
     return `The SSL certificate for ${sslDomain ?? checkName} ${expiryOf(days ?? 0)}`;
+  if (isLocationAlert(alertType)) return `The network of location "${checkName}" ${verbs[alertType]}`;
   return `Check "${checkName}" ${isReminder ? 'is still failing' : verbs[alertType]}`;
+}
+
+/** Whether an alert is about a location, not about a check. */
+export function isLocationAlert(alertType: string): boolean {
+  return locationAlertTypes.some((known) => known === alertType);
 }
 
 function expiryOf(days: number): string {

@@ -117,6 +117,7 @@ export function snapshotOf(
     id: nextId(),
     accountId: subject.accountId,
     checkId: subject.checkId,
+    locationId: null,
     checkName: subject.name,
     checkType: subject.checkType,
     checkDescription: subject.description,

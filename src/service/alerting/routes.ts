@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import { alertTypes } from './alert-types.ts';
+import { alertTypes, locationAlertTypes } from './alert-types.ts';
 import { listAlerts, type AlertRow } from './statements.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { badRequest, notFound } from '../http/errors.ts';
@@ -67,6 +67,56 @@ function pageOf(query: Static<typeof AlertsQuery>) {
     throw badRequest({ from: ['must not be after to'] });
   }
   return { from: instant(from), to: instant(to), limit, offset: offsetOf(query) };
+}
+
+export const LocationAlert = open(
+  Type.Object(
+    {
+      id: Type.String({ format: 'uuid' }),
+      locationId: Type.String({ format: 'uuid', description: 'The location may be gone since.' }),
+      name: Type.String({ description: "The location's name then." }),
+      slugName: Nullable(Type.String()),
+      alertType: StringEnum(locationAlertTypes),
+      error: Nullable(Type.String({ description: 'What was found at the agent.' })),
+      startedAt: Type.String({
+        format: 'date-time',
+        description: 'When the run started that showed the trouble or its end.',
+      }),
+      created_at: Type.String({ format: 'date-time', description: 'When the alert was raised.' }),
+    },
+    { $id: 'LocationAlert', title: 'LocationAlert' },
+  ),
+);
+
+const presentLocationAlert = (row: AlertRow) => ({
+  id: row.id,
+  locationId: row.locationId ?? row.checkId,
+  name: row.checkName,
+  slugName: row.runLocation,
+  alertType: row.alertType,
+  error: row.error,
+  startedAt: row.startedAt.toISOString(),
+  created_at: row.createdAt.toISOString(),
+});
+
+/** Lists raised alerts about locations; silenced alerts are not included. */
+export function registerLocationAlerts(api: PublicApi, { db }: ApiDeps): void {
+  api.get(
+    '/v1/location-alerts',
+    {
+      schema: {
+        operationId: 'listLocationAlerts',
+        tags: ['Alerts'],
+        summary: "Alerts about locations' own networks, newest first",
+        querystring,
+        response: { 200: Type.Array(Type.Ref('LocationAlert')), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) =>
+      (await listAlerts(db, { accountId, checkId: null, ofLocations: true, ...pageOf(query) })).map(
+        presentLocationAlert,
+      ),
+  );
 }
 
 /** Lists raised alerts; silenced alerts are not included. */

@@ -7,7 +7,10 @@ import { toJsonb } from '../db/jsonb.ts';
 export type AlertRow = {
   id: string;
   accountId: string;
+  /** Of an alert about a location: the location's id. */
   checkId: string;
+  /** Null = the alert is about a check. */
+  locationId: string | null;
   checkName: string;
   checkType: string;
   checkDescription: string | null;
@@ -40,7 +43,7 @@ export type AlertRow = {
   createdAt: Date;
 };
 
-const columns = `id, account_id as "accountId", check_id as "checkId", check_name as "checkName", check_type as "checkType",
+const columns = `id, account_id as "accountId", check_id as "checkId", location_id as "locationId", check_name as "checkName", check_type as "checkType",
   check_description as "checkDescription", tags, group_id::float8 as "groupId", group_name as "groupName",
   alert_type as "alertType", result_id as "resultId", run_location as "runLocation",
   run_location_name as "runLocationName", run_locations as "runLocations", response_time as "responseTime", error,
@@ -56,14 +59,14 @@ export async function findAlert(db: Queryable, id: string): Promise<AlertRow | u
 export async function insertAlerts(tx: Queryable, alerts: readonly AlertRow[]): Promise<void> {
   if (alerts.length === 0) return;
   await tx.query(
-    `insert into alerts (id, account_id, check_id, check_name, check_type, check_description, tags, group_id, group_name,
+    `insert into alerts (id, account_id, check_id, location_id, check_name, check_type, check_description, tags, group_id, group_name,
        alert_type, result_id, run_location, run_location_name, run_locations, response_time, error, status_code,
        status_text, ssl_domain, ssl_days_remaining, is_reminder, reminder_sequence, silenced, started_at, created_at)
-     select "id", "accountId", "checkId", "checkName", "checkType", "checkDescription", "tags", "groupId", "groupName",
+     select "id", "accountId", "checkId", "locationId", "checkName", "checkType", "checkDescription", "tags", "groupId", "groupName",
        "alertType", "resultId", "runLocation", "runLocationName", "runLocations", "responseTime", "error", "statusCode",
        "statusText", "sslDomain", "sslDaysRemaining", "isReminder", "reminderSequence", "silenced", "startedAt",
        "createdAt"
-     from jsonb_to_recordset($1::jsonb) as r ("id" uuid, "accountId" uuid, "checkId" uuid, "checkName" text,
+     from jsonb_to_recordset($1::jsonb) as r ("id" uuid, "accountId" uuid, "checkId" uuid, "locationId" uuid, "checkName" text,
        "checkType" text, "checkDescription" text, "tags" text[], "groupId" bigint, "groupName" text, "alertType" text,
        "resultId" uuid, "runLocation" text, "runLocationName" text, "runLocations" text[],
        "responseTime" double precision, "error" text, "statusCode" integer, "statusText" text, "sslDomain" text,
@@ -77,6 +80,8 @@ export type AlertFilter = {
   accountId: string;
   /** Null = all checks, including deleted ones. */
   checkId: string | null;
+  /** Whether to read the alerts about locations instead. */
+  ofLocations?: boolean;
   from: Date | null;
   to: Date | null;
   limit: number;
@@ -85,12 +90,12 @@ export type AlertFilter = {
 
 /** Reads a page of alerts that were not silenced, newest first. */
 export async function listAlerts(db: Queryable, filter: AlertFilter): Promise<AlertRow[]> {
-  const { accountId, checkId, from, to, limit, offset } = filter;
+  const { accountId, checkId, ofLocations = false, from, to, limit, offset } = filter;
   // Two SQL texts, so that each is planned for its own index.
   const ofCheck = checkId === null ? '$2::uuid is null' : 'check_id = $2';
   return db.query<AlertRow>(
     `select ${columns} from alerts
-     where account_id = $1 and ${ofCheck} and not silenced
+     where account_id = $1 and ${ofCheck} and not silenced and location_id is ${ofLocations ? 'not null' : 'null'}
        and created_at >= coalesce($3::timestamptz, '-infinity') and created_at <= coalesce($4::timestamptz, 'infinity')
      order by created_at desc, id desc limit $5 offset $6`,
     [accountId, checkId, from, to, limit, offset],

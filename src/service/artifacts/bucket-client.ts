@@ -15,7 +15,12 @@ export function createBucketClient(config: BucketConfig): S3Client {
     // S3-compatible stores do not support the newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: 5_000, requestTimeout: 60_000 },
+    // The keys go there, whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+    requestHandler: {
+      connectionTimeout: 5_000,
+      requestTimeout: 60_000,
+      httpsAgent: { rejectUnauthorized: true },
+    },
   });
 }
 

@@ -89,8 +89,8 @@ function send(request: FastifyRequest, reply: FastifyReply, badge: Badge, asked:
 }
 
 /** Routes of the images, which need no API key. */
-export function registerBadges(app: FastifyInstance, { db, encryption, now }: ApiDeps): void {
-  const authenticate = createAuthentication({ db, now });
+export function registerBadges(app: FastifyInstance, { db, encryption, now, wrongKeys }: ApiDeps): void {
+  const authenticate = createAuthentication({ db, now, wrongKeys });
   const since = () => new Date(now() - dayMs);
   void app.register(async (instance) => {
     instance.addHook('onRequest', async (request) => {

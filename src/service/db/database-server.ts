@@ -9,6 +9,7 @@ import {
   type DatabaseOptions,
   type Db,
 } from './database.ts';
+import { CommitUnknown, DatabaseUnavailable, isConnectionLost } from './trouble.ts';
 
 const poolSize = 10;
 const connectTimeoutMs = 10_000;
@@ -16,6 +17,8 @@ const statementTimeoutMs = 30_000;
 /** Attempts of one transaction if others conflict with it: deadlock_detected, serialization_failure. */
 const transactionTries = 4;
 const retryableStates = new Set(['40P01', '40001']);
+/** A transaction whose connection broke runs again only while less than this has passed since its first attempt. */
+const lostRetryMs = 5_000;
 const relistenMs = 1_000;
 
 /** Opens a pool on a PostgreSQL server (15 or newer). Throws FatalError CONFIGURATION if it cannot be reached. */
@@ -72,6 +75,8 @@ function serverDb(
     const started = performance.now();
     try {
       return await run();
+    } catch (error) {
+      throw classified(error);
     } finally {
       options.onStatement?.({ sql, milliseconds: performance.now() - started });
     }
@@ -90,12 +95,16 @@ function serverDb(
   }
 
   async function once<T>(fn: (db: Db) => Promise<T>): Promise<T> {
-    const client = await pool.connect();
+    const client = await pool.connect().catch((error: unknown) => {
+      throw classified(error);
+    });
     let broken: Error | undefined;
     const onError = (error: Error) => (broken = error);
     client.on('error', onError);
     try {
-      await client.query('begin');
+      await client.query('begin').catch((error: unknown) => {
+        throw classified(error);
+      });
       const db: Db = {
         kind: 'server',
         ...statements(client),
@@ -104,11 +113,13 @@ function serverDb(
         close: () => Promise.reject(new Error('close is not for transactions')),
       };
       const value = await fn(db);
-      await client.query('commit');
+      await commit(client);
       return value;
     } catch (error) {
-      // A connection that cannot roll back is discarded.
-      await client.query('rollback').catch((failure: unknown) => (broken = toError(failure)));
+      // Nothing is asked of a connection that broke or does not answer: its end rolls back, and waiting for another
+      // answer would only take as long again. A connection that cannot roll back is discarded too.
+      if (isConnectionLost(error) || error instanceof CommitUnknown) broken = toError(error);
+      else await client.query('rollback').catch((failure: unknown) => (broken = toError(failure)));
       throw error;
     } finally {
       client.off('error', onError);
@@ -120,11 +131,15 @@ function serverDb(
     kind: 'server',
     ...statements(pool),
     tx: async (fn) => {
+      const started = performance.now();
       for (let tries = 1; ; tries++) {
         try {
           return await once(fn);
         } catch (error) {
-          if (tries === transactionTries || !retryableStates.has(sqlState(error) ?? '')) throw error;
+          // Before `commit` is sent, a broken connection has rolled back for certain.
+          const isLost = isConnectionLost(error) && performance.now() - started < lostRetryMs;
+          if (tries === transactionTries || !(isLost || retryableStates.has(sqlState(error) ?? '')))
+            throw error;
         }
       }
     },
@@ -138,6 +153,34 @@ function serverDb(
     },
     close: () => (closing ??= Promise.all([...stops].map((stop) => stop())).then(() => pool.end())),
   };
+}
+
+/**
+ * Commits, or throws: CommitUnknown if the answer did not arrive. A transaction in which a statement had failed answers
+ * `commit` with ROLLBACK and no error, so that answer is checked too.
+ */
+async function commit(client: pg.PoolClient): Promise<void> {
+  let command: string;
+  try {
+    ({ command } = await client.query('commit'));
+  } catch (error) {
+    const known = classified(error);
+    // Any other error is the server's answer: it has rolled back.
+    throw isConnectionLost(known) ? new CommitUnknown(known) : known;
+  }
+  if (command !== 'COMMIT')
+    throw new Error('the transaction was rolled back: one of its statements had failed');
+}
+
+/**
+ * A DatabaseUnavailable for an error of the connection. The driver gives such errors no class and often no code, so
+ * everything that is neither an answer of the server nor a fault of our code is one.
+ */
+function classified(error: unknown): Error {
+  const known = toError(error);
+  const isOurs = known instanceof TypeError || known instanceof RangeError || known instanceof SyntaxError;
+  if (known instanceof pg.DatabaseError || known instanceof DatabaseUnavailable || isOurs) return known;
+  return new DatabaseUnavailable(known);
 }
 
 /** Listens on a dedicated connection, which is replaced if it breaks. */

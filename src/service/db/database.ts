@@ -17,8 +17,9 @@ export type Db = {
   exec(sql: string): Promise<void>;
   /**
    * All or nothing. Use only the `db` that `fn` gets: on the embedded database the outer one waits until this
-   * transaction has finished. On a deadlock or a serialisation failure `fn` runs again, so it must have no other
-   * effects.
+   * transaction has finished. On a deadlock, a serialisation failure, or a connection that breaks before the commit,
+   * `fn` runs again, so it must have no other effects. When this resolves, the transaction is committed. When it throws
+   * CommitUnknown (`trouble.ts`), it may be committed; any other error means that it is rolled back.
    */
   tx<T>(fn: (db: Db) => Promise<T>): Promise<T>;
   /**

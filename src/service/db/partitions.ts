@@ -60,8 +60,12 @@ export function createPartitions(db: Db): Partitions {
         try {
           return await work();
         } catch (error) {
-          if (!(error instanceof PartitionMissing) || tries === 3) throw error;
-          await make(error.days);
+          if (tries === 3) throw error;
+          if (error instanceof PartitionMissing) await make(error.days);
+          // Another replica dropped it, or the database was restored. The row is not at fault: the partitions are
+          // looked up again.
+          else if (isWithoutPartition(error)) known.clear();
+          else throw error;
         }
       }
     },
@@ -79,6 +83,13 @@ export function createPartitions(db: Db): Partitions {
       return dropped;
     },
   };
+}
+
+/** Whether a row found no partition. The error is a check_violation, but names no constraint. */
+function isWithoutPartition(error: unknown): boolean {
+  if (sqlState(error) !== '23514') return false;
+  const { constraint } = error as { constraint?: unknown }; // an object, since it has a SQLSTATE
+  return typeof constraint !== 'string' || constraint === '';
 }
 
 /** Drops a partition. Returns false if its parent table was in use all the time; a later call may succeed. */

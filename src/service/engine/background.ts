@@ -2,6 +2,7 @@ import PgBoss from 'pg-boss';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { sqlState, type Db, type Queryable } from '../db/database.ts';
+import { markEveryMs, markRunning, restartAbandoned } from './background-leases.ts';
 import { createLoop, type Loop } from './loop.ts';
 
 /**
@@ -62,7 +63,12 @@ const idleMs = 500;
 /** How long stop waits before it leaves items to other replicas. */
 const stopMs = 10_000;
 
-type Queue = QueueOptions & { handler: Handler<object>; running: Set<Promise<void>> };
+type Queue = QueueOptions & {
+  handler: Handler<object>;
+  running: Set<Promise<void>>;
+  /** Ids of the running items, with the time until which this replica marks them (milliseconds, monotonic). */
+  marked: Map<string, number>;
+};
 
 /** What the work on an item needs. `stopping` fires when the service stops waiting for items. */
 type Parts = { db: Db; boss: PgBoss; log: Log; stopping: AbortSignal };
@@ -80,7 +86,12 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
   return {
     handle: (options, handler) => {
       // The handler determines the item type of its queue.
-      queues.set(options.name, { ...options, handler: handler as Handler<object>, running: new Set() });
+      queues.set(options.name, {
+        ...options,
+        handler: handler as Handler<object>,
+        running: new Set(),
+        marked: new Map(),
+      });
     },
     send: async (tx, name, data, options = {}) => {
       const { startAfter, key } = options;
@@ -116,6 +127,16 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
         loops.push(loop);
         loop.start();
       }
+      const leases = createLoop({
+        name: 'background leases',
+        log,
+        work: async () => {
+          await followLeases(parts, queues);
+          return markEveryMs;
+        },
+      });
+      loops.push(leases);
+      leases.start();
     },
     stop: async () => {
       await Promise.all(loops.map((loop) => loop.stop()));
@@ -126,11 +147,25 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
       await boss.stop({ graceful: false, close: false, wait: true });
     },
     tick: async () => {
+      await followLeases(parts, queues);
       for (const queue of queues.values()) {
         while ((await begin(parts, queue)) > 0 || queue.running.size > 0) await Promise.all(queue.running);
       }
     },
   };
+}
+
+/** Marks the items that run here, and restarts those of replicas that died. */
+async function followLeases({ db, log }: Parts, queues: ReadonlyMap<string, Queue>): Promise<void> {
+  const time = performance.now();
+  const all = [...queues.values()].flatMap(({ marked }) => [...marked]);
+  await markRunning(
+    db,
+    schema,
+    all.filter(([, until]) => time < until).map(([id]) => id),
+  );
+  const restarted = await restartAbandoned(db, schema, [...queues.keys()]);
+  if (restarted > 0) log.warn({ items: restarted }, 'background work of a replica that died starts again');
 }
 
 async function run(
@@ -168,12 +203,16 @@ async function begin(parts: Parts, queue: Queue): Promise<number> {
   if (free <= 0) return 0;
   const jobs = await boss.fetch<object>(queue.name, { batchSize: free, includeMetadata: true });
   for (const job of jobs) {
+    queue.marked.set(job.id, performance.now() + queue.expireSeconds * 1000);
     const running: Promise<void> = run(parts, queue, job)
       // Neither completed nor failed: the item expires and is restarted.
       .catch((error: unknown) =>
         log.warn({ queue: queue.name, error: toError(error).message }, 'background queue error'),
       )
-      .finally(() => queue.running.delete(running));
+      .finally(() => {
+        queue.running.delete(running);
+        queue.marked.delete(job.id);
+      });
     queue.running.add(running);
   }
   return jobs.length;

@@ -1,33 +1,11 @@
 import { lookup as resolve, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import type { AddressKind } from '../../addresses/address-kind.ts';
 
 /**
  * Decides which addresses notifications may be sent to. A name is checked by the addresses that are actually
  * connected to, so DNS rebinding gains nothing.
  */
-
-/**
- * `public` = the internet; `private` = the local network and this machine; `never` = addresses that no receiver has.
- */
-export type AddressKind = 'public' | 'private' | 'never';
-
-/** Link-local addresses serve cloud metadata, which includes credentials. */
-const neverRanges = ['linkLocal', 'multicast', 'broadcast'];
-
-/** The kind of an IP address; `never` for a text that is not one. */
-export function kindOfAddress(address: string): AddressKind {
-  if (!ipaddr.isValid(address)) return 'never';
-  // An IPv4-mapped IPv6 address counts as its IPv4 address.
-  const parsed = ipaddr.process(address);
-  const range: string = parsed.range();
-  if (neverRanges.includes(range) || isMetadata(parsed.toString())) return 'never';
-  return range === 'unicast' ? 'public' : 'private';
-}
-
-/** Cloud metadata addresses that are not link-local. */
-const isMetadata = (address: string): boolean =>
-  ['fd00:ec2::254', '100.100.100.200', '192.0.0.192'].includes(address);
 
 /** An address to which nothing may be sent. */
 export class RefusedAddress extends Error {

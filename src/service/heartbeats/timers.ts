@@ -29,7 +29,12 @@ type Deps = { db: Db; now: () => number; log: Log };
 
 export function createHeartbeatTimers({ db, now, log }: Deps): Loop {
   const partitions = createPartitions(db);
-  const watchClock = createClockWatch(now, (at) => bringTimersBack(db, at));
+  const watchClock = createClockWatch({
+    now,
+    adopted: () => 0,
+    // A ping is expected at a time of day. After a jump forward, the next ping sets the timer again.
+    repair: { back: (at) => bringTimersBack(db, at), forward: () => Promise.resolve() },
+  });
   return createLoop({
     name: 'heartbeats',
     log,

@@ -1,7 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { createCallLimit } from './call-limit.ts';
-import { HttpError } from './errors.ts';
+import { TooManyRequests } from './errors.ts';
 
 /** Limits the requests of one address per minute within this replica. */
 
@@ -19,12 +19,11 @@ export function countedAddress(address: string): string {
 /** Returns a hook that throws HttpError 429 above `perMinute`; 0 = no limit. */
 export function createAddressLimit({ perMinute, now }: { perMinute: number; now: () => number }) {
   const limit = createCallLimit({ perMinute, now });
-  return async ({ ip }: Pick<FastifyRequest, 'ip'>, reply: FastifyReply): Promise<void> => {
+  return async ({ ip }: Pick<FastifyRequest, 'ip'>): Promise<void> => {
     if (perMinute === 0 || limit.take(countedAddress(ip))) return;
-    void reply.header('retry-after', '60');
-    throw new HttpError(
-      429,
-      `Too many requests from your address (at most ${perMinute} in a minute): try again in a minute.`,
+    throw new TooManyRequests(
+      `Too many requests from your address (at most ${perMinute} in a minute)`,
+      limit.secondsLeft(),
     );
   };
 }

@@ -5,6 +5,7 @@ import type { RetentionConfig } from '../../config/retention.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
 import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
+import type { WrongKeys } from './wrong-keys.ts';
 import type { Encryption } from '../engine/encryption.ts';
 
 /** A Fastify instance whose routes take their types from their schemas. */
@@ -31,6 +32,8 @@ export type ApiDeps = {
   retention?: RetentionConfig;
   /** Requests per minute of one API key; 0 or absent = no limit. */
   rateLimit?: number;
+  /** Limit of wrong keys by address; absent = no limit. */
+  wrongKeys?: WrongKeys | undefined;
   /** Limit and cache of status pages; absent = no limit and no cache. */
   publicPages?: { perMinute: number; cacheMs: number };
   /** Base URL in answers; null or absent = the one that the client used. */

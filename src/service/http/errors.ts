@@ -2,7 +2,7 @@ import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, Fast
 import type { Socket } from 'node:net';
 import { sqlState } from '../db/database.ts';
 import { StoreUnavailable } from '../artifacts/unavailable.ts';
-import { NoDiskSpace } from '../db/disk-space.ts';
+import { databaseTrouble } from '../db/trouble.ts';
 import { errorBody } from './error-body.ts';
 import { rememberMethods } from './methods.ts';
 import { mayBeSlow } from './slow-body.ts';
@@ -17,6 +17,15 @@ export class HttpError extends Error {
     this.name = 'HttpError';
     this.statusCode = statusCode;
     this.attributes = attributes;
+  }
+}
+
+/** 429 with `retry-after`. `what` is the beginning of the message. */
+export class TooManyRequests extends HttpError {
+  readonly retryAfterSeconds: number;
+  constructor(what: string, retryAfterSeconds: number) {
+    super(429, `${what}: try again in ${retryAfterSeconds} s.`);
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
@@ -88,8 +97,28 @@ export function errorHandler(error: FastifyError | HttpError, request: FastifyRe
   if (statusCode >= 500) {
     request.log.error({ err: error, route: request.routeOptions.url }, 'request failed');
   }
+  if (error instanceof TooManyRequests) void reply.header('retry-after', String(error.retryAfterSeconds));
+  if (databaseTrouble(error) !== null) void reply.header('retry-after', String(retryAfterSeconds));
   return reply.code(statusCode).send(errorBody(statusCode, message, attributes));
 }
+
+/** When a client may try again after trouble of the database. Agents wait longer from failure to failure. */
+const retryAfterSeconds = 2;
+
+/** Answers while the database is in trouble. The service has stored nothing of the request, or does not know it. */
+const troubles = {
+  full: {
+    statusCode: 507,
+    message:
+      "The service's disk is full. The service continues when there is space again; its log reports the details.",
+    attributes: {},
+  },
+  temporary: {
+    statusCode: 503,
+    message: "The service's database does not answer, or cannot write at the moment. Try again.",
+    attributes: {},
+  },
+};
 
 function describe(
   error: FastifyError | HttpError,
@@ -112,11 +141,8 @@ function describe(
       attributes: {},
     };
   }
-  if (error instanceof NoDiskSpace) {
-    const message =
-      "The service's disk is full. The service continues when there is space again; its log reports how much is needed.";
-    return { statusCode: 503, message, attributes: {} };
-  }
+  const trouble = databaseTrouble(error);
+  if (trouble !== null) return troubles[trouble];
   const refusal = refusals[error.code];
   const status = error.statusCode ?? 500;
   if (refusal !== undefined) return { statusCode: status, ...refusal };

@@ -11,8 +11,9 @@ import type { ErrorAttributes } from './validation-errors.ts';
 /** Largest body of the public API in bytes. A script or a request body of 1 MiB, written in JSON, fits. */
 export const bodyBytes = 4 * 1024 * 1024;
 
-const maxValues = 20_000;
-const maxDepth = 20;
+/** Of a body: values in all, and levels. */
+export const maxValues = 20_000;
+export const maxDepth = 20;
 
 // PostgreSQL stores neither U+0000 nor an unpaired surrogate.
 // oxlint-disable-next-line no-control-regex -- that character is the subject
@@ -34,7 +35,9 @@ export function inputProblem(value: unknown, where: string): ErrorAttributes | n
       return { [path.join('.') || where]: ['is a number that is too large'] };
     }
     if (typeof item !== 'object' || item === null) return null;
-    for (const [key, member] of Object.entries(item)) {
+    // Without a list of the entries, which may be long.
+    for (const key in item) {
+      const member: unknown = (item as { [key: string]: unknown })[key];
       const problem = unstorable.test(key)
         ? { [path.join('.') || where]: ['has a field name that cannot be stored'] }
         : visit(member, [...path, key]);

@@ -2,21 +2,21 @@ import rateLimit, { type RateLimitOptions } from '@fastify/rate-limit';
 import type { FastifyInstance } from 'fastify';
 
 import { HttpError } from './errors.ts';
-import { hashToken } from '../engine/keys.ts';
 
 /** API keys counted at once, per replica. */
 const countedKeys = 10_000;
 
 /**
  * Limits each API key to `perMinute` requests a minute, counted per replica; above that, 429 with `retry-after`.
- * Register it after the authentication and before the routes: unauthenticated requests are not counted.
+ * Register it after the authentication and before the routes. WrongKeys counts unauthenticated requests.
  */
 export async function registerRateLimit(app: FastifyInstance, perMinute: number): Promise<void> {
   await app.register(rateLimit, {
     max: perMinute,
     timeWindow: 60_000,
     cache: countedKeys,
-    keyGenerator: (request) => hashToken(request.headers.authorization ?? '').toString('base64'),
+    // The key itself: its header has many spellings.
+    keyGenerator: ({ apiKeyId }) => apiKeyId,
     errorResponseBuilder: (_request, { max, ttl }) =>
       new HttpError(
         429,

@@ -1,8 +1,11 @@
+import { toError } from '../../errors.ts';
 import { fastify, LogController, type FastifyInstance } from 'fastify';
 import { compileOnUse } from './compile-on-use.ts';
+import { checkBodyShape } from './body-shape.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors.ts';
+import { refuseAmbiguousHosts } from './host-header.ts';
 import { normaliseIdsIn } from './ids-in-requests.ts';
-import { registerOpenApi } from './openapi.ts';
+import { registerOpenApi } from './document/openapi.ts';
 import { refuseWhileStopping } from './stopping.ts';
 
 export type ServerOptions = {
@@ -52,13 +55,22 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.decorateRequest('accountId', '');
   app.decorateRequest('apiKeyId', '');
   refuseWhileStopping(app);
+  refuseAmbiguousHosts(app);
   registerErrorHandlers(app);
   // Fastify would also accept text/plain.
   app.removeAllContentTypeParsers();
   // An empty body is not JSON, but a DELETE or a POST without fields may still carry the content type.
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, request.method === 'DELETE' ? undefined : null);
-    else void app.getDefaultJsonParser('error', 'error')(request, String(body), done);
+    if (body === '') return done(null, request.method === 'DELETE' ? undefined : null);
+    const { shape } = request.routeOptions.config;
+    if (shape !== undefined) {
+      try {
+        checkBodyShape(String(body), shape);
+      } catch (error) {
+        return done(toError(error));
+      }
+    }
+    void app.getDefaultJsonParser('error', 'error')(request, String(body), done);
   });
   app.addHook('preValidation', async ({ params }) => normaliseIdsIn(params));
   await registerOpenApi(app);

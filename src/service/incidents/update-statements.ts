@@ -132,15 +132,23 @@ export async function deleteIncidentUpdate(tx: Queryable, kind: IncidentKind, id
   await tx.query(`delete from ${updateTables[kind]} where id = $1`, [id]);
 }
 
-/** Marks an update as sent to subscribers. Returns true only once, and only if subscribers are to be notified. */
-export async function claimSubscriberUpdate(
+/**
+ * Marks an update, and earlier ones of its incident that were not sent yet, as sent to subscribers. Returns their ids in
+ * the order in which they were written, each only once, and only those that subscribers are to be notified of.
+ */
+export async function claimSubscriberUpdates(
   tx: Queryable,
   kind: IncidentKind,
   { id, now }: { id: string; now: Date },
-): Promise<boolean> {
-  const rows = await tx.query(
-    `update ${updateTables[kind]} set told_at = $2 where id = $1 and notify_subscribers and told_at is null returning id`,
-    [id, now],
+): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `select u.id from ${updateTables[kind]} u
+     join ${updateTables[kind]} own on own.incident_id = u.incident_id and own.id = $1
+     where u.position <= own.position and u.notify_subscribers and u.told_at is null
+     order by u.position for update of u`,
+    [id],
   );
-  return rows.length > 0;
+  const ids = rows.map((row) => row.id);
+  await tx.query(`update ${updateTables[kind]} set told_at = $2 where id = any($1::uuid[])`, [ids, now]);
+  return ids;
 }

@@ -6,7 +6,12 @@ import { toJsonb } from '../db/jsonb.ts';
 /** An agent counts as connected for this long after its last request: a long poll of 25 s and some delay. */
 export const connectedMs = 35_000;
 
-export type AgentLocation = { locationId: string; accountId: string; name: string; slugName: string };
+export type AgentLocation = {
+  locationId: string;
+  accountId: string;
+  name: string;
+  slugName: string;
+};
 
 /** The location that a key belongs to, by the key's SHA-256. */
 export async function findLocationOfKey(db: Queryable, keyHash: Buffer): Promise<AgentLocation | undefined> {
@@ -30,16 +35,20 @@ export type AgentHello = {
   now: Date;
 };
 
-/** Stores an agent and returns its id. An agent that says hello again keeps its id. */
-export async function saveAgent(db: Queryable, agent: AgentHello): Promise<string> {
-  const rows = await db.query<{ id: string }>(
+/** `allowedNetworks`: the location's list, which the agent now has; null = every network that is not special. */
+export type SavedAgent = { id: string; allowedNetworks: string[] | null };
+
+/** Stores an agent. An agent that says hello again keeps its id. */
+export async function saveAgent(db: Queryable, agent: AgentHello): Promise<SavedAgent> {
+  const rows = await db.query<SavedAgent>(
     `insert into agents (id, location_id, instance_id, version, host, check_types, runtimes, lanes, created_at,
-       last_seen_at)
-     values ($1, $2, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9, $9)
+       last_seen_at, allowed_networks)
+     values ($1, $2, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9, $9,
+       (select allowed_networks from locations where id = $2))
      on conflict (location_id, instance_id) do update set version = excluded.version, host = excluded.host,
        check_types = excluded.check_types, runtimes = excluded.runtimes, lanes = excluded.lanes,
-       last_seen_at = excluded.last_seen_at
-     returning id`,
+       last_seen_at = excluded.last_seen_at, allowed_networks = excluded.allowed_networks
+     returning id, allowed_networks as "allowedNetworks"`,
     [
       agent.id,
       agent.locationId,
@@ -52,17 +61,24 @@ export async function saveAgent(db: Queryable, agent: AgentHello): Promise<strin
       agent.now,
     ],
   );
-  return rows[0]?.id ?? agent.id;
+  return rows[0] ?? { id: agent.id, allowedNetworks: null };
 }
 
-/** Returns what an agent can run, and records that it was heard of. Undefined if the location has no such agent. */
+export type TouchedAgent = { checkTypes: string[]; runtimes: string[]; isOutdated: boolean };
+
+/**
+ * Returns what an agent can run, and records that it was heard of. Undefined if the location has no such agent.
+ * `isOutdated`: the location's networks have changed since its hello.
+ */
 export async function touchAgent(
   db: Queryable,
   { id, locationId, now }: { id: string; locationId: string; now: Date },
-): Promise<{ checkTypes: string[]; runtimes: string[] } | undefined> {
-  const rows = await db.query<{ checkTypes: string[]; runtimes: string[] }>(
-    `update agents set last_seen_at = $3 where id = $1 and location_id = $2
-     returning check_types as "checkTypes", runtimes`,
+): Promise<TouchedAgent | undefined> {
+  const rows = await db.query<TouchedAgent>(
+    `update agents a set last_seen_at = $3 from locations l
+     where a.id = $1 and a.location_id = $2 and l.id = a.location_id
+     returning a.check_types as "checkTypes", a.runtimes,
+       a.allowed_networks is distinct from l.allowed_networks as "isOutdated"`,
     [id, locationId, now],
   );
   return rows[0];

@@ -1,4 +1,4 @@
-import { ChangeBody, CreateBody, masked } from './private-schema.ts';
+import { ChangeBody, checkAllowedNetworks, checkProxyUrl, CreateBody, masked } from './private-schema.ts';
 import Type from 'typebox';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Encryption } from '../engine/encryption.ts';
@@ -15,7 +15,7 @@ import {
   updatePrivateLocation,
   type LocationRow,
 } from './statements.ts';
-import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { conflict, notFound } from '../http/errors.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
@@ -23,14 +23,6 @@ import { agentsByLocation } from './agents.ts';
 import { addLocationKey, presentKey } from './keys.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
-
-function checkProxyUrl(proxyUrl: string | null): void {
-  if (proxyUrl === null || proxyUrl.includes('{{')) return;
-  // The message does not repeat the value, because it may contain a password.
-  if (!/^https?:\/\//i.test(proxyUrl) || !URL.canParse(proxyUrl)) {
-    throw badRequest({ proxyUrl: ['must be a URL like http://user:password@proxy:3128'] });
-  }
-}
 
 const slugTaken = (slugName: string) =>
   conflict(`This account already has a location ${slugName}.`, { slugName: ['is taken'] });
@@ -67,6 +59,7 @@ async function present(db: Db, { encryption, now }: ApiDeps, rows: readonly Loca
     slugName: row.slugName,
     icon: row.icon,
     proxyUrl: masked(opened(encryption, row)),
+    allowedNetworks: row.allowedNetworks,
     keys: keys.filter(({ locationId }) => locationId === row.id).map(presentKey),
     ...agentsOf(row.id),
     created_at: row.createdAt.toISOString(),
@@ -150,6 +143,7 @@ function registerCreate(api: PublicApi, deps: ApiDeps): void {
     },
     async ({ accountId, body }, reply) => {
       checkProxyUrl(body.proxyUrl);
+      checkAllowedNetworks(body.allowedNetworks);
       const id = uuidv7(now());
       const created = await insertPrivateLocation(db, {
         id,
@@ -205,6 +199,8 @@ function registerChange(api: PublicApi, deps: ApiDeps, uses: readonly LocationUs
         const proxyUrl =
           body.proxyUrl === undefined || body.proxyUrl === masked(before) ? before : body.proxyUrl;
         checkProxyUrl(proxyUrl);
+        const { allowedNetworks = row.allowedNetworks } = body;
+        checkAllowedNetworks(allowedNetworks);
         const slugName = body.slugName ?? row.slugName;
         const updated = await updatePrivateLocation(tx, {
           id,
@@ -213,6 +209,7 @@ function registerChange(api: PublicApi, deps: ApiDeps, uses: readonly LocationUs
           slugName,
           icon: body.icon ?? row.icon,
           proxyUrl: sealed(encryption, proxyUrl),
+          allowedNetworks,
           now: new Date(now()),
         });
         if (!updated) throw slugTaken(slugName);

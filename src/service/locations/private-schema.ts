@@ -1,4 +1,7 @@
 import Type from 'typebox';
+import { maxNetworkEntries, parseNetworkEntry } from '../../addresses/network-entry.ts';
+import { toError } from '../../errors.ts';
+import { badRequest } from '../http/errors.ts';
 import { mask } from '../../secrets/secret.ts';
 import { Nullable } from '../../protocol/schema.ts';
 import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
@@ -19,6 +22,15 @@ const writable = {
     description:
       'Proxy of API and URL checks that run here; may hold {{VARIABLE}}. A password is shown masked.',
   }),
+  allowedNetworks: Nullable(
+    Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: maxNetworkEntries }),
+    {
+      default: null,
+      description:
+        'Networks that scripts and suites may reach here, such as 10.0.0.0/8, 10.1.2.3:443 or [fd00::/8]:8000-8100. ' +
+        'Null = every network except loopback, link-local, metadata and multicast addresses; [] = none.',
+    },
+  ),
 };
 
 export const PrivateLocation = open(
@@ -54,4 +66,24 @@ export const CreateBody = strict(Type.Object(writable));
 /** Masks the password between `user:` and the last @. The rest of a proxy URL is not secret. */
 export function masked(proxyUrl: string | null): string | null {
   return proxyUrl === null ? null : proxyUrl.replace(/^([^:/]+:\/\/[^:/?#]*:).*@/, `$1${mask}@`);
+}
+
+/** Throws 400 that names the first entry that is no network. */
+export function checkAllowedNetworks(networks: readonly string[] | null): void {
+  for (const [at, entry] of (networks ?? []).entries()) {
+    try {
+      parseNetworkEntry(entry);
+    } catch (error: unknown) {
+      throw badRequest({ [`allowedNetworks.${at}`]: [toError(error).message] });
+    }
+  }
+}
+
+/** Throws 400 for a text that is neither a URL of a proxy nor a template. */
+export function checkProxyUrl(proxyUrl: string | null): void {
+  if (proxyUrl === null || proxyUrl.includes('{{')) return;
+  // The message does not repeat the value, because it may contain a password.
+  if (!/^https?:\/\//i.test(proxyUrl) || !URL.canParse(proxyUrl)) {
+    throw badRequest({ proxyUrl: ['must be a URL like http://user:password@proxy:3128'] });
+  }
 }

@@ -12,11 +12,14 @@ export type LocationRow = {
   icon: string;
   /** Encrypted. */
   proxyUrl: Buffer | null;
+  /** Null = every network that is not special. */
+  allowedNetworks: string[] | null;
   createdAt: Date;
   updatedAt: Date | null;
 };
 
-const columns = `id, name, slug_name as "slugName", icon, proxy_url as "proxyUrl", created_at as "createdAt",
+const columns = `id, name, slug_name as "slugName", icon, proxy_url as "proxyUrl",
+  allowed_networks as "allowedNetworks", created_at as "createdAt",
   updated_at as "updatedAt"`;
 
 /** Returns false if a location of the account has that slug. */
@@ -25,8 +28,8 @@ export async function insertPrivateLocation(
   location: Omit<LocationRow, 'createdAt' | 'updatedAt'> & { accountId: string; now: Date },
 ): Promise<boolean> {
   const rows = await db.query(
-    `insert into locations (id, account_id, kind, name, slug_name, icon, proxy_url, created_at)
-     values ($1, $2, 'private', $3, $4, $5, $6, $7)
+    `insert into locations (id, account_id, kind, name, slug_name, icon, proxy_url, created_at, allowed_networks)
+     values ($1, $2, 'private', $3, $4, $5, $6, $7, $8::text[])
      on conflict (account_id, slug_name) do nothing returning id`,
     [
       location.id,
@@ -36,6 +39,7 @@ export async function insertPrivateLocation(
       location.icon,
       location.proxyUrl,
       location.now,
+      location.allowedNetworks,
     ],
   );
   return rows.length > 0;
@@ -64,7 +68,8 @@ export async function updatePrivateLocation(
   location: Omit<LocationRow, 'createdAt' | 'updatedAt'> & { accountId: string; now: Date },
 ): Promise<boolean> {
   const rows = await db.query(
-    `update locations set name = $3, slug_name = $4, icon = $5, proxy_url = $6, updated_at = $7
+    `update locations set name = $3, slug_name = $4, icon = $5, proxy_url = $6, updated_at = $7,
+       allowed_networks = $8::text[]
      where id = $1 and account_id = $2 and kind = 'private' and not exists (
        select 1 from locations other where other.account_id = $2 and other.slug_name = $4 and other.id <> $1)
      returning id`,
@@ -76,6 +81,7 @@ export async function updatePrivateLocation(
       location.icon,
       location.proxyUrl,
       location.now,
+      location.allowedNetworks,
     ],
   );
   return rows.length > 0;

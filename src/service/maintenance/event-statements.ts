@@ -55,15 +55,20 @@ export async function insertMaintenanceEvent(
   return rows.length > 0;
 }
 
-/** An unhandled event, locked; undefined if it was handled or its window is deleted. */
-export async function lockMaintenanceEvent(tx: Db, id: string): Promise<MaintenanceEvent | undefined> {
-  const rows = await tx.query<MaintenanceEvent>(
-    `select id, account_id as "accountId", window_id as "windowId", starts_at as "startsAt", ends_at as "endsAt", kind,
-       body, created_at as "createdAt"
-     from maintenance_events where id = $1 and handled_at is null for update`,
+/**
+ * An unhandled event and earlier unhandled ones of the same occurrence, oldest first and locked. Empty if it was handled
+ * or its window is deleted.
+ */
+export async function lockMaintenanceEvents(tx: Db, id: string): Promise<MaintenanceEvent[]> {
+  return tx.query<MaintenanceEvent>(
+    `select e.id, e.account_id as "accountId", e.window_id as "windowId", e.starts_at as "startsAt",
+       e.ends_at as "endsAt", e.kind, e.body, e.created_at as "createdAt"
+     from maintenance_events e
+     join maintenance_events own on own.window_id = e.window_id and own.starts_at = e.starts_at and own.id = $1
+     where e.handled_at is null and own.handled_at is null and (e.created_at, e.id) <= (own.created_at, own.id)
+     order by e.created_at, e.id for update of e`,
     [id],
   );
-  return rows[0];
 }
 
 /** Marks an event as handled. */

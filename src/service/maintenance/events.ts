@@ -2,7 +2,7 @@ import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
 import {
   insertMaintenanceEvent,
-  lockMaintenanceEvent,
+  lockMaintenanceEvents,
   markEventHandled,
   type MaintenanceEvent,
   type MaintenanceEventKind,
@@ -31,11 +31,13 @@ export function handleMaintenanceEvents(
     { name: queue, retryLimit: 10, retryDelaySeconds: 30, expireSeconds: 120, concurrency: 2 },
     async ({ eventId }) => {
       await db.tx(async (tx) => {
-        const event = await lockMaintenanceEvent(tx, eventId);
-        // Without followers, the event stays unhandled.
-        if (event === undefined || followers.length === 0) return;
-        for (const follower of followers) await follower(tx, event);
-        await markEventHandled(tx, { id: eventId, now: new Date(now()) });
+        // Without followers, events stay unhandled.
+        if (followers.length === 0) return;
+        // Earlier events of the occurrence first: the try of one may have failed.
+        for (const event of await lockMaintenanceEvents(tx, eventId)) {
+          for (const follower of followers) await follower(tx, event);
+          await markEventHandled(tx, { id: event.id, now: new Date(now()) });
+        }
       });
     },
   );

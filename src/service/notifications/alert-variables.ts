@@ -1,4 +1,4 @@
-import { alertTitle } from '../alerting/alert-types.ts';
+import { alertTitle, isLocationAlert } from '../alerting/alert-types.ts';
 import type { Analysis } from '../analyses/statements.ts';
 import type { AlertRow } from '../alerting/statements.ts';
 import type { Variables } from '../../templates/scope.ts';
@@ -25,7 +25,7 @@ export function alertVariables(context: AlertContext): Variables {
     ALERT_TITLE: alertTitle(alert),
     ALERT_TYPE: alert.alertType,
     CHECK_NAME: alert.checkName,
-    CHECK_ID: alert.checkId,
+    CHECK_ID: isLocationAlert(alert.alertType) ? '' : alert.checkId,
     CHECK_TYPE: alert.checkType,
     CHECK_DESCRIPTION: alert.checkDescription ?? '',
     GROUP_NAME: alert.groupName ?? '',
@@ -58,9 +58,10 @@ export function alertFacts(context: AlertContext): { name: string; text: string 
   const status = [alert.statusCode, alert.statusText]
     .filter((part) => part !== null && part !== '')
     .join(' ');
+  const isOfLocation = isLocationAlert(alert.alertType);
   const rows: [string, string | null][] = [
-    ['Check', alert.checkName],
-    ['Type', alert.checkType],
+    ['Check', isOfLocation ? null : alert.checkName],
+    ['Type', isOfLocation ? null : alert.checkType],
     ['Group', alert.groupName],
     ['Location', alert.runLocationName ?? alert.runLocation],
     ['Error', alert.error],
@@ -78,6 +79,7 @@ export function severityOf({ alertType }: AlertRow): 'recovered' | 'degraded' | 
   switch (alertType) {
     case 'ALERT_RECOVERY':
     case 'ALERT_DEGRADED_RECOVERY':
+    case 'ALERT_LOCATION_NETWORK_RECOVERY':
     case 'NO_ALERT':
       return 'recovered';
     case 'ALERT_DEGRADED':
@@ -88,6 +90,7 @@ export function severityOf({ alertType }: AlertRow): 'recovered' | 'degraded' | 
     case 'ALERT_FAILURE':
     case 'ALERT_DEGRADED_FAILURE':
     case 'ALERT_FAILURE_REMAIN':
+    case 'ALERT_LOCATION_NETWORK':
       return 'failed';
   }
 }

@@ -65,6 +65,8 @@ function converse(url: string, longestMs: number) {
   const transport = createTransport(
     {
       url,
+      // The password goes there, whatever NODE_TLS_REJECT_UNAUTHORIZED says. The URL may switch this off.
+      ...(/[?&]tls\.rejectUnauthorized=/.test(url) ? {} : { tls: { rejectUnauthorized: true } }),
       greetingTimeout: stepMs,
       socketTimeout: stepMs,
       getSocket: ({ host = 'localhost', port, secure = false }, callback) => {

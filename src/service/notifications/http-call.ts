@@ -1,12 +1,7 @@
 import { Agent, request, type Dispatcher } from 'undici';
+import type { AddressKind } from '../../addresses/address-kind.ts';
 import { toError } from '../../errors.ts';
-import {
-  checkedLookup,
-  checkLiteral,
-  RefusedAddress,
-  type AddressRule,
-  type AddressKind,
-} from '../engine/target-address.ts';
+import { checkedLookup, checkLiteral, RefusedAddress, type AddressRule } from '../engine/target-address.ts';
 
 /** One HTTP call of a notification, with limits on time, redirects, addresses and response size. */
 
@@ -32,6 +27,8 @@ export type Calling = {
   kindOf: (address: string) => AddressKind;
   /** Time limit of one try. */
   timeoutMs: number;
+  /** False: results name the status of the answer only. Default true. */
+  showsBody?: boolean;
 };
 
 const maxRedirects = 3;
@@ -59,12 +56,13 @@ export async function callTarget(
   try {
     const answer = await follow(call, calling, AbortSignal.any([timeout, signal]));
     const from = answer.from === undefined ? '' : ` from ${answer.from}, after a redirect`;
-    const result = `HTTP ${answer.status}${from}${answer.text === '' ? '' : `: ${answer.text}`}`;
+    const isShown = calling.showsBody !== false && answer.text !== '';
+    const result = `HTTP ${answer.status}${from}${isShown ? `: ${answer.text}` : ''}`;
     if (answer.status > 399) return { delivered: false, result, retry: true };
     const problem = problemOf(answer);
     return problem === null
       ? { delivered: true, result }
-      : { delivered: false, result: problem, retry: true };
+      : { delivered: false, result: calling.showsBody === false ? result : problem, retry: true };
   } catch (error) {
     // The service is stopping, which is no fault of this try.
     if (signal.aborted) throw error;
@@ -139,7 +137,11 @@ async function once(
 ): Promise<Answer | Redirect> {
   checkLiteral(url.hostname, rule);
   // One connection per call, because a connection opened for another channel may be under other rules.
-  const dispatcher = new Agent({ connect: { lookup: checkedLookup(rule) }, connections: 1, pipelining: 0 });
+  const dispatcher = new Agent({
+    connect: { lookup: checkedLookup(rule), rejectUnauthorized: true },
+    connections: 1,
+    pipelining: 0,
+  });
   try {
     const auth = basicAuth(url);
     url.username = '';

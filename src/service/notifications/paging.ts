@@ -6,6 +6,7 @@ import { notConfigured, postJson, userAgent, type Delivery, type Sender } from '
 
 /** The same for all alerts of a check, except certificate alerts, which a recovery must not close. */
 function alarmKey({ alert }: Delivery): string {
+  if (alert.locationId !== null) return `location-${alert.locationId}`;
   return alert.alertType === 'ALERT_SSL' ? `ssl-${alert.checkId}` : `check-${alert.checkId}`;
 }
 

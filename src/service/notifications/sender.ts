@@ -37,8 +37,11 @@ export type Sent = Outcome & { reached?: readonly string[] };
 
 export type Sender<T extends ChannelType> = (delivery: Delivery<T>, deps: SendingDeps) => Promise<Sent>;
 
-/** A key by which receivers recognise duplicates. */
-export const deliveryHeader = 'x-service-delivery';
+/** Headers by which receivers recognise duplicates. */
+export const deliveryHeaders = (notificationId: string): { [name: string]: string } => ({
+  'x-service-delivery': notificationId,
+  'idempotency-key': notificationId,
+});
 
 export const userAgent = 'private-location-service';
 
@@ -65,7 +68,7 @@ export async function postJson(
     headers: {
       'content-type': 'application/json',
       'user-agent': userAgent,
-      [deliveryHeader]: notificationId,
+      ...deliveryHeaders(notificationId),
       ...(authorization === null ? {} : { authorization }),
     },
     ownHeaders: ['authorization'],

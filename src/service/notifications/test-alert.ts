@@ -6,6 +6,7 @@ export function testAlert(accountId: string, now: Date): AlertRow {
     id: '00000000-0000-7000-8000-000000000000',
     accountId,
     checkId: '00000000-0000-7000-8000-000000000000',
+    locationId: null,
     checkName: 'Test of this alert channel',
     checkType: 'URL',
     checkDescription: 'This is a test of the alert channel. No check has failed.',

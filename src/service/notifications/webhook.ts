@@ -3,7 +3,7 @@ import type { Escaping } from '../../templates/escaping.ts';
 import type { Variables } from '../../templates/scope.ts';
 import { TemplateError } from '../../templates/template-error.ts';
 import { alertVariables } from './alert-variables.ts';
-import { deliveryHeader, userAgent, type Sender } from './sender.ts';
+import { deliveryHeaders, userAgent, type Sender } from './sender.ts';
 import { callTarget } from './http-call.ts';
 import { parseTemplate, renderTemplate } from '../alert-channels/template.ts';
 import { presetOf } from './webhook-presets.ts';
@@ -57,7 +57,7 @@ export const sendWebhook: Sender<'WEBHOOK'> = async (delivery, { calling, now, s
     'user-agent': userAgent,
     ...own,
     'x-service-timestamp': String(now()),
-    [deliveryHeader]: notificationId,
+    ...deliveryHeaders(notificationId),
   };
   const ownHeaders = Object.keys(own).filter((name) => name !== 'content-type');
   const signature =

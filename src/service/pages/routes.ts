@@ -49,7 +49,7 @@ export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
   for (const file of files) servePageFile(app, { ...file, headers: securityHeaders });
 
   void app.register(async (instance) => {
-    instance.addHook('onRequest', createAuthentication({ db: deps.db, now: deps.now }));
+    instance.addHook('onRequest', createAuthentication(deps));
     instance.addHook('preValidation', checkInput);
     const querystring = strict(Type.Object(paginationFields));
     instance

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiDeps } from '../http/api.ts';
-import { baseUrl } from '../http/base-url.ts';
 import { createAddressLimit } from '../http/address-limit.ts';
 import { createCallLimit } from '../http/call-limit.ts';
 import {
@@ -73,7 +72,7 @@ const unknownLink = {
 
 /** Finds and sends status pages, for all routes. */
 function createSite(deps: ApiDeps, cacheMs: number) {
-  const { db, now } = deps;
+  const { db, now, wrongKeys } = deps;
   const cache = createPageCache({ cacheMs, now });
   const accountOf = createApiKeyLookup({
     db,
@@ -82,6 +81,7 @@ function createSite(deps: ApiDeps, cacheMs: number) {
         authorization: [reason],
       }),
     now,
+    wrongKeys,
   });
 
   /**
@@ -103,7 +103,7 @@ function createSite(deps: ApiDeps, cacheMs: number) {
             .toString()
             .replace(/^[^:]*:/, '');
     void reply.header('www-authenticate', 'Basic realm="Status page: any name, an API key as the password"');
-    const reader = await accountOf(password === null ? authorization : `Bearer ${password}`);
+    const reader = await accountOf(password === null ? authorization : `Bearer ${password}`, request.ip);
     // A key of another account is refused like an invalid key.
     if (reader.accountId !== page.accountId) {
       throw new HttpError(401, 'This status page is private, and the API key is not valid.', {
@@ -164,7 +164,7 @@ function serveCustomDomains(app: FastifyInstance, site: Site, countAddress: Coun
     // Not counted towards the limit: usually it is the service's own page.
     const page = await site.pageAtDomain(host);
     if (page === undefined) return;
-    await countAddress(request, reply);
+    await countAddress(request);
     return site.sendPage(request, reply, page);
   });
 }
@@ -188,7 +188,8 @@ function registerFeed(instance: FastifyInstance, deps: ApiDeps, site: Site): voi
     const page = await site.pageOf(request);
     await site.checkReader(request, reply, page);
     const view = await site.viewOf(page);
-    const link = `${baseUrl(deps.publicUrl, request)}/status/${page.url}`;
+    // Never from the Host header: caches keep the answer. Readers resolve a relative link by the feed's own URL.
+    const link = `${deps.publicUrl ?? ''}/status/${page.url}`;
     return reply
       .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=60' })
       .type('application/atom+xml; charset=utf-8')

@@ -1,7 +1,7 @@
 import type { Log } from '../../log.ts';
-import type { Background } from '../engine/background.ts';
+import type { Background, BackgroundItem } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
-import { claimSubscriberUpdate } from '../incidents/update-statements.ts';
+import { claimSubscriberUpdates } from '../incidents/update-statements.ts';
 import type { MaintenanceEvent } from '../maintenance/event-statements.ts';
 import {
   confirmedSubscribers,
@@ -11,22 +11,40 @@ import {
   type SubscriberOfPage,
 } from './subscriber-statements.ts';
 import type { Encryption } from '../engine/encryption.ts';
+import { whileRenewed } from '../engine/try-lease.ts';
 import { incidentMessagesQueue, type IncidentMessage } from '../incidents/messages.ts';
 import type { MaintenanceEventFollower } from '../maintenance/events.ts';
 import type { Mail, SendMail } from '../notifications/mail.ts';
 import { escaped } from '../../templates/escaping.ts';
+import {
+  claimMail,
+  deleteMails,
+  failTry,
+  findMail,
+  insertMails,
+  releaseMail,
+  renewMail,
+  type Message,
+} from './mail-statements.ts';
 import { momentText, wordOf } from './words.ts';
 
-/** Sends mails to subscribers of status pages, with one item of a durable queue per mail. */
-
-const mailsQueue = 'subscriber-mails';
-
 /**
- * The content of a mail. The page's name and links are added. `name` identifies the message, so that a retry sends the
- * same mail.
+ * Sends mails to subscribers of status pages, with one item of a durable queue per mail. The mails of one incident or
+ * maintenance reach a subscriber in their order: none is sent after a newer one.
  */
-type Message = { name: string; subject: string; lines: string[] };
-type MailItem = { subscriberId: string; message: Message | 'confirm' };
+
+const mailsQueue = 'subscriber-mails-in-order';
+/** Mails without an order. Also that of earlier versions, which would drop mails that they do not know. */
+const plainQueue = 'subscriber-mails';
+
+/** A mail with its order. Confirmations, and mails that an earlier version queued, have none. */
+type MailItem = { mailId: string };
+type PlainMail = { subscriberId: string; message: Message | 'confirm' };
+
+/** Retries of a mail, 20 s apart. */
+const retryLimit = 5;
+/** How long a mail waits before it looks again whether an older one of its subject is finished. */
+const orderMs = 2_000;
 
 export type SubscriberMailDeps = {
   db: Db;
@@ -53,62 +71,123 @@ export function handleSubscriberMails(background: Background, deps: SubscriberMa
     },
     async ({ kind, updateId }) => {
       await db.tx(async (tx) => {
-        const update = await findSubscriberUpdate(tx, kind, updateId);
-        // The update was deleted, or sent by a try that could not acknowledge its queue item.
-        if (update === undefined) return;
-        if (!(await claimSubscriberUpdate(tx, kind, { id: updateId, now: new Date(now()) }))) return;
-        await mailSubscribers(tx, background, {
-          pageIds: update.pageIds,
-          message: {
-            name: updateId,
-            subject: `${wordOf(update.status)}: ${update.name}`,
-            lines: [
-              update.name,
-              `Status: ${wordOf(update.status)}`,
-              `Severity: ${wordOf(update.severity)}`,
-              momentText(update.createdAt),
-              '',
-              update.description,
-            ],
-          },
-        });
+        // Earlier updates of the incident first: the try of one may have failed.
+        for (const id of await claimSubscriberUpdates(tx, kind, { id: updateId, now: new Date(now()) })) {
+          const update = await findSubscriberUpdate(tx, kind, id);
+          if (update === undefined) continue;
+          await mailSubscribers(tx, background, {
+            pageIds: update.pageIds,
+            about: `incident ${update.incidentId}`,
+            now: now(),
+            message: {
+              name: id,
+              subject: `${wordOf(update.status)}: ${update.name}`,
+              lines: [
+                update.name,
+                `Status: ${wordOf(update.status)}`,
+                `Severity: ${wordOf(update.severity)}`,
+                momentText(update.createdAt),
+                '',
+                update.description,
+              ],
+            },
+          });
+        }
       });
     },
   );
-  background.handle<MailItem>(
-    {
-      name: mailsQueue,
-      retryLimit: 5,
-      retryDelaySeconds: deps.retryDelaySeconds ?? 20,
-      expireSeconds: 120,
-      concurrency: 4,
-    },
-    async ({ subscriberId, message }) => {
-      const subscriber = await findSubscriberById(db, subscriberId);
-      if (subscriber === undefined) return;
-      // Confirmation mails go only to unconfirmed subscribers, all other mails only to confirmed ones.
-      if ((message === 'confirm') === (subscriber.confirmedAt !== null)) return;
-      const sent = await deps.sendMail(mailOf(deps, subscriber, message));
-      if (sent.delivered) return;
-      if (sent.retry) throw new Error(`mail to a subscriber was not sent: ${sent.result}`);
-      deps.log.warn({ subscriber: subscriberId, result: sent.result }, 'mail to a subscriber was not sent');
-    },
+  const mails = {
+    retryLimit,
+    retryDelaySeconds: deps.retryDelaySeconds ?? 20,
+    expireSeconds: 120,
+    concurrency: 4,
+  };
+  background.handle<MailItem>({ name: mailsQueue, ...mails }, async ({ mailId }, item) =>
+    sendInOrder(deps, background, mailId, item),
   );
+  background.handle<PlainMail>({ name: plainQueue, ...mails }, async (data) => {
+    const sent = await sendTo(deps, data);
+    if (sent === null || sent.delivered) return;
+    if (sent.retry) throw new Error(`mail to a subscriber was not sent: ${sent.result}`);
+    deps.log.warn(
+      { subscriber: data.subscriberId, result: sent.result },
+      'mail to a subscriber was not sent',
+    );
+  });
+}
+
+/** Sends a mail if it is its turn, or queues it again for later. Throws if another try follows. */
+async function sendInOrder(
+  deps: SubscriberMailDeps,
+  background: Background,
+  mailId: string,
+  item: BackgroundItem,
+): Promise<void> {
+  const { db, log, now } = deps;
+  const mail = await findMail(db, mailId);
+  // Sent by a try that could not acknowledge its queue item, or replaced by a newer mail.
+  if (mail === undefined) return;
+  const next = await claimMail(db, { ...mail, now: new Date(now()) });
+  if (next === 'wait') {
+    // A new queue item, because waiting does not count as a try.
+    const startAfter = new Date(now() + orderMs);
+    return background.send(db, mailsQueue, { mailId } satisfies MailItem, { startAfter });
+  }
+  if (next !== 'try') return;
+  const { subscriberId } = mail;
+  const lease = {
+    renew: () => renewMail(db, mailId),
+    release: () => releaseMail(db, mailId),
+    log,
+    facts: { subscriber: subscriberId },
+  };
+  const sent = await whileRenewed(lease, () => sendTo(deps, mail));
+  const attempts = Math.max(item.attempt, mail.attempts + 1);
+  if (sent?.delivered === false && sent.retry && !item.isLast && attempts <= retryLimit) {
+    await failTry(db, { id: mailId, attempts, now: new Date(now()) });
+    throw new Error(`mail to a subscriber was not sent: ${sent.result}`);
+  }
+  await deleteMails(db, [mailId]);
+  if (sent?.delivered === false) {
+    log.warn({ subscriber: subscriberId, result: sent.result }, 'mail to a subscriber was not sent');
+  }
+}
+
+/** Sends a mail; null = its subscriber does not get it any more. */
+async function sendTo(
+  deps: SubscriberMailDeps,
+  { subscriberId, message }: { subscriberId: string; message: Message | 'confirm' },
+): Promise<Awaited<ReturnType<SendMail>> | null> {
+  const subscriber = await findSubscriberById(deps.db, subscriberId);
+  if (subscriber === undefined) return null;
+  // Confirmation mails go only to unconfirmed subscribers, all other mails only to confirmed ones.
+  if ((message === 'confirm') === (subscriber.confirmedAt !== null)) return null;
+  return deps.sendMail(mailOf(deps, subscriber, message));
 }
 
 async function mailSubscribers(
   tx: Db,
   background: Background,
-  { pageIds, message }: { pageIds: readonly string[]; message: Message },
+  about: { pageIds: readonly string[]; about: string; now: number; message: Message },
 ): Promise<void> {
-  for (const subscriberId of await confirmedSubscribers(tx, pageIds)) {
-    await background.send(tx, mailsQueue, { subscriberId, message } satisfies MailItem);
-  }
+  const subscriberIds = await confirmedSubscribers(tx, about.pageIds);
+  if (subscriberIds.length === 0) return;
+  const ids = await insertMails(tx, {
+    subscriberIds,
+    subject: about.about,
+    message: about.message,
+    now: new Date(about.now),
+  });
+  await background.sendAll(
+    tx,
+    mailsQueue,
+    ids.map((mailId): MailItem => ({ mailId })),
+  );
 }
 
 /** Queues a mail that asks an address to confirm, with the commit of `tx`. */
 export async function askToConfirm(tx: Db, background: Background, subscriberId: string): Promise<void> {
-  await background.send(tx, mailsQueue, { subscriberId, message: 'confirm' } satisfies MailItem);
+  await background.send(tx, plainQueue, { subscriberId, message: 'confirm' } satisfies PlainMail);
 }
 
 const kinds: { readonly [K in MaintenanceEvent['kind']]: string } = {
@@ -120,11 +199,16 @@ const kinds: { readonly [K in MaintenanceEvent['kind']]: string } = {
 };
 
 /** Queues mails about a maintenance for subscribers of the pages that show it. */
-export function mailMaintenanceEvents(background: Background): MaintenanceEventFollower {
-  return async (tx, { id, accountId, kind, startsAt, endsAt, body }) => {
+export function mailMaintenanceEvents(
+  background: Background,
+  { now }: Pick<SubscriberMailDeps, 'now'>,
+): MaintenanceEventFollower {
+  return async (tx, { id, accountId, windowId, kind, startsAt, endsAt, body }) => {
     const { name, description, timezone, text, statusPageIds } = body;
     await mailSubscribers(tx, background, {
       pageIds: await pagesOfMaintenance(tx, { accountId, statusPageIds }),
+      about: `maintenance ${windowId} ${startsAt.toISOString()}`,
+      now: now(),
       message: {
         name: id,
         subject: `${kinds[kind]}: ${name}`,

@@ -59,8 +59,12 @@ export type LockedRun = FinishedRun & { rowIds: number[] };
  */
 const readAheadFactor = 10;
 
-/** Condition for rows `f` of runs that have finished at all locations at the time `$2`. */
+/**
+ * Condition for rows `f` of runs that have finished at all locations at the time `$2`. A postponed run holds up the later
+ * runs of its check: a follower ignores a run that is older than one it has followed, so a failure would raise no alert.
+ */
 const ended = (f: string) => `(${f}.not_before is null or ${f}.not_before <= $2) and not exists (
+  select 1 from finished_runs p where p.check_id = ${f}.check_id and p.id < ${f}.id and p.not_before > $2) and not exists (
   select 1 from jobs j where j.check_id = ${f}.check_id and j.run_id = ${f}.run_id and j.state <> 'abandoned')`;
 
 /**

@@ -1,6 +1,7 @@
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Db } from '../db/database.ts';
+import { isDatabaseDown } from '../db/trouble.ts';
 import {
   forgetFinishedRuns,
   lockFinishedRuns,
@@ -12,7 +13,8 @@ import { createLoop, type Loop } from '../engine/loop.ts';
 
 /**
  * Followers of finished runs: alerts, error groups, incidents. A result queues its run in its own transaction, so
- * that a crash loses none. Each run is then followed once, in one transaction with all its effects.
+ * that a crash loses none. Each run is then followed once, in one transaction with all its effects. What is left to
+ * follow is only in the database: nothing continues in memory after a commit, whose answer may be lost.
  */
 
 /**
@@ -45,7 +47,10 @@ export function createFinishedRuns(options: {
 
   const take = (tx: Db, limit: number) => lockFinishedRuns(tx, { limit, now: new Date(now()) });
 
-  /** Processes one run at a time. A run that fails is postponed, and given up in the end. */
+  /**
+   * Processes one run at a time. A run that fails is postponed, with all later runs of its check, and given up in the
+   * end.
+   */
   async function followEach(): Promise<void> {
     for (let done = 0; done < batch; done++) {
       let run: LockedRun | undefined;
@@ -55,7 +60,8 @@ export function createFinishedRuns(options: {
           if (run !== undefined) await follow(tx, [run]);
         });
       } catch (error) {
-        if (run === undefined) throw error;
+        // The run is not at fault when the database is: it stays where it is, in its place.
+        if (run === undefined || isDatabaseDown(error)) throw error;
         const { checkId, runId, rowIds } = run;
         const until = new Date(now() + 5_000);
         const given = await postponeFinishedRuns(db, { rowIds, until, maxFailures });
@@ -78,7 +84,7 @@ export function createFinishedRuns(options: {
           if (runs.length > 0) await follow(tx, runs);
         });
       } catch (error) {
-        if (rows === 0) throw error;
+        if (rows === 0 || isDatabaseDown(error)) throw error;
         await followEach();
       }
       return rows >= batch ? 0 : idleMs;

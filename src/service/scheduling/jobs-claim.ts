@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 import { effectiveSlugs } from '../checks/storage/effective-checks.ts';
+import { isConnectionLost } from '../db/trouble.ts';
 import type { CheckGroupRow } from '../checks/storage/group-statements.ts';
 
 /** A job that has just been leased, with the fields of its check. */
@@ -50,6 +51,8 @@ export type ClaimedGroup = Pick<CheckGroupRow, 'id' | 'runtimeId'> & {
 const claimedDefinitionBytes = 8 * 1024;
 
 export type Claim = {
+  /** Lease tokens for the jobs, as many as free slots. The caller knows them even if it does not get the answer. */
+  tokens: readonly string[];
   locationId: string;
   agentId: string;
   /** Free slots of each lane. */
@@ -60,27 +63,8 @@ export type Claim = {
   leaseExpiresAt: Date;
 };
 
-/**
- * Leases jobs of a location to an agent, longest due first. Agents that claim at the same time never get the same
- * job.
- */
-export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
-  return db.query<ClaimedJob>(
-    `with picked as (
-       select candidate.id from unnest($1::text[], $2::integer[]) as free (lane, slots)
-       cross join lateral (
-         select id from jobs
-         where location_id = $3 and lane = free.lane and state = 'queued' and not_before <= $4 and expires_at > $4
-           and check_type = any($5::text[]) and (runtime_id is null or runtime_id = any($6::text[]))
-         order by not_before limit free.slots for update skip locked
-       ) as candidate
-     ), leased as (
-       update jobs set state = 'leased', lease_token = gen_random_uuid(), lease_expires_at = $7, agent_id = $8, leased_at = $4,
-         deliveries = deliveries + 1
-       from picked where jobs.id = picked.id
-       returning jobs.*
-     )
-     select j.id as "jobId", j.run_id as "runId", j.sequence_id as "sequenceId", j.account_id as "accountId",
+/** Columns of ClaimedJob, from a row `j` of jobs. */
+const claimedColumns = `j.id as "jobId", j.run_id as "runId", j.sequence_id as "sequenceId", j.account_id as "accountId",
        j.check_id as "checkId", j.location_id as "locationId", j.run_location as "runLocation",
        j.run_source as "runSource", j.run_parallel as "runParallel", j.check_type as "checkType", j.lane,
        j.due_at as "dueAt", j.not_before as "notBefore", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
@@ -89,9 +73,40 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
        cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",
        case when pg_column_size(c.definition) <= ${claimedDefinitionBytes} then c.definition end as definition,
        case when g.id is not null then jsonb_build_object('id', g.id, 'runtimeId', g.runtime_id, 'definition',
-         case when pg_column_size(g.definition) <= ${claimedDefinitionBytes} then g.definition end) end as "group", a.runtime_id as "accountRuntimeId"
-     from leased j join checks c on c.id = j.check_id join accounts a on a.id = c.account_id
-     left join check_groups g on g.id = c.group_id order by j.not_before`,
+         case when pg_column_size(g.definition) <= ${claimedDefinitionBytes} then g.definition end) end as "group", a.runtime_id as "accountRuntimeId"`;
+const claimedJoins = `join checks c on c.id = j.check_id join accounts a on a.id = c.account_id
+     left join check_groups g on g.id = c.group_id order by j.not_before`;
+
+/**
+ * Leases jobs of a location to an agent, longest due first. Agents that claim at the same time never get the same
+ * job. If the connection breaks before the answer, the leases may have been made: then they are read by their tokens.
+ */
+export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
+  try {
+    return await leaseJobs(db, claim);
+  } catch (error) {
+    if (!isConnectionLost(error)) throw error;
+    return leasedJobs(db, claim.tokens);
+  }
+}
+
+function leaseJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
+  return db.query<ClaimedJob>(
+    `with picked as (
+       select candidate.id, row_number() over () as number from unnest($1::text[], $2::integer[]) as free (lane, slots)
+       cross join lateral (
+         select id from jobs
+         where location_id = $3 and lane = free.lane and state = 'queued' and not_before <= $4 and expires_at > $4
+           and check_type = any($5::text[]) and (runtime_id is null or runtime_id = any($6::text[]))
+         order by not_before limit free.slots for update skip locked
+       ) as candidate
+     ), leased as (
+       update jobs set state = 'leased', lease_token = ($9::uuid[])[picked.number], lease_expires_at = $7, agent_id = $8,
+         leased_at = $4, deliveries = deliveries + 1
+       from picked where jobs.id = picked.id
+       returning jobs.*
+     )
+     select ${claimedColumns} from leased j ${claimedJoins}`,
     [
       claim.free.map(({ lane }) => lane),
       claim.free.map(({ slots }) => slots),
@@ -101,7 +116,17 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
       claim.runtimes,
       claim.leaseExpiresAt,
       claim.agentId,
+      claim.tokens,
     ],
+  );
+}
+
+/** Jobs that are leased by one of these tokens. */
+function leasedJobs(db: Queryable, tokens: readonly string[]): Promise<ClaimedJob[]> {
+  return db.query<ClaimedJob>(
+    `select ${claimedColumns} from (select * from jobs where state = 'leased' and lease_token = any($1::uuid[])) j
+     ${claimedJoins}`,
+    [tokens],
   );
 }
 

@@ -9,13 +9,16 @@ import { hourMs } from '../../durations.ts';
 /** The longest wait before an attempt: the longest backoff of a retryStrategy. */
 export const longestBackoffMs = hourMs;
 
+/** A job with its claim window. */
+export type ExpiredJob = LockedJob & { notBefore: Date; expiresAt: Date };
+
 /** Queued jobs whose claim window has passed; locked. */
 export async function lockExpiredJobs(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
-): Promise<LockedJob[]> {
-  return tx.query<LockedJob>(
-    `select ${lockedColumns} from jobs where state = 'queued' and expires_at <= $1
+): Promise<ExpiredJob[]> {
+  return tx.query<ExpiredJob>(
+    `select ${lockedColumns}, not_before as "notBefore", expires_at as "expiresAt" from jobs where state = 'queued' and expires_at <= $1
      order by expires_at limit $2 for update skip locked`,
     [now, limit],
   );

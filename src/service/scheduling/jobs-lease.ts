@@ -108,37 +108,48 @@ export async function connectedLocations(
   );
 }
 
-/** Queues jobs again whose lease has expired, up to `max` deliveries. Returns the ids of their locations. */
+/** How a job whose lease has expired is counted. `lost`: its agent was running it, as its last renewal said. */
+const isRunning = `stage is not null and stage not in ('queued', 'waiting')`;
+/** No agent may have it again: it was lost too often, was delivered too often, or is to be cancelled. */
+const isSpent = `(cancel_requested or deliveries >= $3 or losses + (case when ${isRunning} then 1 else 0 end) >= $4)`;
+
+/** How often a job is delivered again, and how often it may be lost by agents that were running it. */
+export type DeliveryLimits = { deliveries: number; losses: number };
+
+/**
+ * Queues jobs again whose lease has expired, within the limits. Returns the ids of their locations. Only a job that its
+ * agent was running is charged with the loss of the agent.
+ */
 export async function redeliverExpired(
   db: Queryable,
-  { now, limit, max }: { now: Date; limit: number; max: number },
+  { now, limit, max }: { now: Date; limit: number; max: DeliveryLimits },
 ): Promise<string[]> {
   const rows = await db.query<{ locationId: string }>(
     `with expired as (
-       select id from jobs
-       where state = 'leased' and lease_expires_at <= $1 and deliveries < $3 and not cancel_requested
+       select id from jobs where state = 'leased' and lease_expires_at <= $1 and not ${isSpent}
        order by lease_expires_at limit $2 for update skip locked
      )
      update jobs set state = 'queued', past_tokens = past_tokens || lease_token, lease_token = null,
-       lease_expires_at = null, agent_id = null, stage = null, not_before = $1,
-       expires_at = $1 + make_interval(secs => claim_window_seconds)
+       losses = losses + (case when ${isRunning} then 1 else 0 end), lease_expires_at = null, agent_id = null,
+       stage = null, not_before = $1, expires_at = $1 + make_interval(secs => claim_window_seconds)
      from expired where jobs.id = expired.id
      returning jobs.location_id as "locationId"`,
-    [now, limit, max],
+    [now, limit, max.deliveries, max.losses],
   );
   return [...new Set(rows.map(({ locationId }) => locationId))];
 }
 
-/** Jobs whose lease has expired and that have no deliveries left; locked. */
+/** Jobs whose lease has expired and that no agent may have again; locked. `parked`: agents were lost while running it. */
 export async function lockSpentLeases(
   tx: Queryable,
-  { now, limit, max }: { now: Date; limit: number; max: number },
-): Promise<(LockedJob & { cancelRequested: boolean })[]> {
+  { now, limit, max }: { now: Date; limit: number; max: DeliveryLimits },
+): Promise<(LockedJob & { cancelRequested: boolean; isParked: boolean })[]> {
   return tx.query(
-    `select ${lockedColumns}, cancel_requested as "cancelRequested" from jobs
-     where state = 'leased' and lease_expires_at <= $1 and (deliveries >= $3 or cancel_requested)
+    `select ${lockedColumns}, cancel_requested as "cancelRequested",
+       losses + (case when ${isRunning} then 1 else 0 end) >= $4 as "isParked" from jobs
+     where state = 'leased' and lease_expires_at <= $1 and ${isSpent}
      order by lease_expires_at limit $2 for update skip locked`,
-    [now, limit, max],
+    [now, limit, max.deliveries, max.losses],
   );
 }
 

@@ -88,13 +88,15 @@ export type LockedJob = {
   /** Null = a scheduled run. */
   sessionId: string | null;
   testSession: boolean;
+  /** Recorded as missed, but an agent had it and may still report a result. */
+  isAbandoned: boolean;
 };
 
 export const lockedColumns = `id, account_id as "accountId", check_id as "checkId", sequence_id as "sequenceId",
   run_id as "runId", location_id as "locationId", run_location as "runLocation", check_type as "checkType",
   runtime_id as "runtimeId", attempt, due_at as "dueAt", first_attempt_at as "firstAttemptAt",
   lease_token as "leaseToken", past_tokens as "pastTokens", reported, session_id as "sessionId",
-  test_session as "testSession"`;
+  test_session as "testSession", state = 'abandoned' as "isAbandoned"`;
 
 /** Locks these jobs in the order of their ids, so that no two transactions deadlock. */
 export async function lockJobs(tx: Queryable, ids: readonly string[]): Promise<LockedJob[]> {

@@ -85,6 +85,19 @@ export async function bringChecksForward(
   }
 }
 
+/**
+ * Moves checks that are overdue by more than their interval to their last due moment, because the clock has jumped
+ * forward. The moments in between did not take place on any clock, so they are not missed.
+ */
+export async function skipJump(db: Queryable, now: Date): Promise<void> {
+  await db.query(
+    `update checks set next_due_at = next_due_at + make_interval(secs => interval_seconds
+       * floor(extract(epoch from $1::timestamptz - next_due_at)::float8 / interval_seconds))
+     where activated and next_due_at < $1::timestamptz - make_interval(secs => interval_seconds)`,
+    [now],
+  );
+}
+
 /** Ids of locations by account and slug; unknown slugs are absent. */
 export async function findLocationIds(
   tx: Queryable,

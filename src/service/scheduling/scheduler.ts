@@ -11,13 +11,16 @@ import {
   earliestDue,
   findLocationIds,
   lockDueChecks,
+  skipJump,
   type DueCheck,
 } from './schedule.ts';
 import { scheduledRunId, uuidv7 } from '../engine/ids.ts';
 import { createFindPauses, withoutPauses, type FindPauses } from '../maintenance/pauses.ts';
 import { createClockWatch } from '../engine/clock-watch.ts';
 import { createLoop } from '../engine/loop.ts';
-import { recordMissed, type Missed } from './own-results.ts';
+import { takeUnclaimed } from './missed.ts';
+import type { Missed } from './fold-missed.ts';
+import { recordMissed } from './record-missed.ts';
 import { planRuns, splitRun, type Plan } from '../checks/schedule/plan.ts';
 import { claimWindowSeconds } from '../checks/schedule/rules.ts';
 import { createSweep } from './sweep.ts';
@@ -37,6 +40,8 @@ export type Scheduler = {
 export type SchedulerDeps = {
   db: Db;
   now: () => number;
+  /** The sum of the clock's jumps in milliseconds, as SteadyClock.adopted; absent = it has none. */
+  adopted?: () => number;
   log: Log;
   /** A number from 0 to 1; spreads the wake-ups of replicas. */
   random: () => number;
@@ -53,20 +58,28 @@ const longestSleepMs = 1_000;
 const shortestSleepMs = 100;
 
 /** Creates the scheduler. `now` is milliseconds since the epoch. */
-export function createScheduler({ db, now, log, random }: SchedulerDeps): Scheduler {
+export function createScheduler({ db, now, adopted = () => 0, log, random }: SchedulerDeps): Scheduler {
   const partitions = createPartitions(db);
   const findPauses = createFindPauses();
 
-  const watchClock = createClockWatch(now, async (at) => {
-    await bringChecksForward(db, { now: at });
-    for (const locationId of await bringJobsForward(db, at)) await db.notify(jobsChannel, locationId);
+  const watchClock = createClockWatch({
+    now,
+    adopted,
+    repair: {
+      back: async (at) => {
+        await bringChecksForward(db, { now: at });
+        for (const locationId of await bringJobsForward(db, at)) await db.notify(jobsChannel, locationId);
+      },
+      forward: (at) => skipJump(db, at),
+    },
   });
 
   async function makeDueRuns(): Promise<number> {
-    await watchClock();
     for (;;) {
+      // The moment that the watch has repaired for: a jump that the clock adopts after it must not make missed runs.
+      const at = await watchClock();
       const made = await partitions.withDays(() =>
-        db.tx((tx) => makeRuns(tx, { now: now(), partitions, findPauses })),
+        db.tx((tx) => makeRuns(tx, { now: at, partitions, findPauses })),
       );
       if (made < batch) break;
     }
@@ -132,7 +145,10 @@ async function makeRuns(
     tx,
     plans.flatMap((item) => jobsOf(item, { now, going })),
   );
-  const missed = plans.flatMap((item) => [...missedOf(item), ...skippedLocations(item, going)]);
+  const missed = [
+    ...plans.flatMap((item) => [...missedOf(item), ...skippedLocations(item, going)]),
+    ...(await takenBeforeGap(tx, plans, now)),
+  ];
   await recordMissed(tx, { missed, now, partitions });
   await advanceChecks(
     tx,
@@ -222,6 +238,26 @@ function skippedLocations(item: Planned, going: InProgress): Missed[] {
     count: 1,
     code: 'STILL_RUNNING' as const,
   }));
+}
+
+/**
+ * Runs that were queued when the service went away and that nobody could claim. They belong to the record of the gap,
+ * so the transaction that writes the record takes them: no other one can record them again.
+ */
+async function takenBeforeGap(tx: Db, plans: readonly Planned[], now: number): Promise<Missed[]> {
+  const checks = new Map(
+    plans.flatMap(({ check, plan }) => (plan.missed === null ? [] : [[check.id, check] as const])),
+  );
+  const taken = await takeUnclaimed(tx, { checkIds: [...checks.keys()], now: new Date(now) });
+  return taken.flatMap(({ checkId, runLocation, dueAt }) => {
+    const check = checks.get(checkId);
+    if (check === undefined) return [];
+    const at = dueAt.getTime();
+    const { accountId, checkType } = check;
+    return [
+      { accountId, checkId, checkType, runLocation, from: at, to: at, count: 1, code: 'NOT_SCHEDULED' },
+    ];
+  });
 }
 
 function missedOf({ check, places, plan }: Planned): Missed[] {

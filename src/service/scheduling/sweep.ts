@@ -3,50 +3,70 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { connectedMs } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
-import { connectedAbilities, endMissedJobs, lockExpiredJobs, lockUnrunnableJobs } from './jobs-expiry.ts';
-import { lockSpentLeases, redeliverExpired } from './jobs-lease.ts';
+import {
+  connectedAbilities,
+  endMissedJobs,
+  lockExpiredJobs,
+  lockUnrunnableJobs,
+  type ExpiredJob,
+} from './jobs-expiry.ts';
+import { lockSpentLeases, redeliverExpired, type DeliveryLimits } from './jobs-lease.ts';
+import { beat, type Away } from './service-beat.ts';
 import { jobsChannel, type LockedJob } from './jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { deleteEndedLogs } from '../results/log-statements.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
 import { endSessionRuns } from './session-runs.ts';
-import { endJobs, missedMessages, recordMissed } from './own-results.ts';
+import { endJobs } from './own-results.ts';
+import { missedMessages, recordMissed } from './record-missed.ts';
 
 /** Cleans up jobs: expired leases, runs that nobody claimed, and runs that no agent can run. */
 
 const everyMs = 1_000;
 const batch = 100;
-/** How often a run is delivered to agents that then die. */
-const maxDeliveries = 5;
+/**
+ * A run that two agents were running when they disappeared is parked: it may be what ends them. A run that was only
+ * near them is not charged, and is limited by the total number of deliveries.
+ */
+const max: DeliveryLimits = { deliveries: 20, losses: 2 };
 /** Grace time for an agent that can run the type and is about to say hello. */
 const unrunnableAfterMs = 5_000;
 
 type Deps = { db: Db; now: () => number; log: Log; partitions: Partitions };
+/** `at`: the moment of the sweep, in milliseconds since the epoch. */
+type Moment = Deps & { at: number };
 
 /** Creates the clean-up loop. */
 export function createSweep(deps: Deps): Loop {
   const { db, now, log, partitions } = deps;
   /**
-   * Since when the service and its database have been available. Before that, agents could neither renew leases nor
-   * report their abilities. For one lease period after it, nothing is redelivered or ended.
+   * When this replica's sweep first worked since its start or its last failure. Before that, agents could neither renew
+   * leases nor report their abilities. For one lease period after it, and after the service was away, nothing is
+   * redelivered or ended.
    */
   let availableSince: number | null = null;
 
   async function sweep(): Promise<number> {
+    let at: number;
+    let away: Away | null;
     try {
-      await db.query('select 1');
+      ({ at, away } = await beat(db, now));
     } catch (error) {
       availableSince = null;
       throw error;
     }
     // Never in the future: if the clock was set back, the clean-up must not wait until it has caught up.
-    availableSince = Math.min(availableSince ?? Infinity, now());
-    if (now() - availableSince < protocolLimits.leaseSeconds * 1000) return everyMs;
+    availableSince = Math.min(availableSince ?? Infinity, at);
+    const since = Math.max(availableSince, away === null || away.to > at ? -Infinity : away.to);
+    if (at - since < protocolLimits.leaseSeconds * 1000) return everyMs;
+    // All statements below use the moment of the beat. If the database stops between two of them, the later ones do not
+    // take leases for expired that nobody could renew meanwhile.
+    const moment = { ...deps, at };
     await deleteEndedLogs(db);
-    await endUnrunnable(deps);
-    await redeliver(deps);
+    await endUnrunnable(moment);
+    await redeliver(moment);
     for (;;) {
-      const ended = await partitions.withDays(() => db.tx((tx) => endExpired(tx, deps)));
+      const ended = await partitions.withDays(() => db.tx((tx) => endExpired(tx, { ...moment, away })));
       if (ended < batch) return everyMs;
     }
   }
@@ -54,33 +74,36 @@ export function createSweep(deps: Deps): Loop {
   return createLoop({ name: 'sweep', log, work: sweep });
 }
 
-async function redeliver({ db, now, log, partitions }: Deps): Promise<void> {
+async function redeliver({ db, at: time, log, partitions }: Moment): Promise<void> {
+  const at = new Date(time);
   for (;;) {
-    const at = new Date(now());
-    const max = maxDeliveries;
     const locations = await redeliverExpired(db, { now: at, limit: batch, max });
     for (const locationId of locations) await db.notify(jobsChannel, locationId);
     const ended = await partitions.withDays(() =>
       db.tx(async (tx) => {
         const spent = await lockSpentLeases(tx, { now: at, limit: batch, max });
-        const time = now();
-        const cancelled = spent.filter(({ cancelRequested }) => cancelRequested);
-        const message = 'cancelled; its agent disappeared';
+        const end = { now: time, partitions };
         await endJobs(tx, {
-          jobs: cancelled,
+          ...end,
+          jobs: spent.filter(({ cancelRequested }) => cancelRequested),
           status: 'cancelled',
           code: 'CANCELLED',
-          message,
-          now: time,
-          partitions,
+          message: 'cancelled; its agent disappeared',
+        });
+        const errored = spent.filter(({ cancelRequested }) => !cancelRequested);
+        await endJobs(tx, {
+          ...end,
+          jobs: errored.filter(({ isParked }) => isParked),
+          status: 'errored',
+          code: 'AGENT_LOST',
+          message: `${max.losses} agents disappeared while they were running it`,
         });
         await endJobs(tx, {
-          jobs: spent.filter(({ cancelRequested }) => !cancelRequested),
+          ...end,
+          jobs: errored.filter(({ isParked }) => !isParked),
           status: 'errored',
           code: 'LEASE_EXPIRED',
-          message: `${max} agents that ran it disappeared`,
-          now: time,
-          partitions,
+          message: `${max.deliveries} agents that had it disappeared before any of them began it`,
         });
         return spent.length;
       }),
@@ -93,13 +116,20 @@ async function redeliver({ db, now, log, partitions }: Deps): Promise<void> {
 /**
  * Ends runs that nobody claimed in time: missed, or errored if an attempt had been made. Returns how many there were.
  */
-async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
-  const time = now();
+async function endExpired(
+  tx: Db,
+  { at: time, partitions, away }: Moment & { away: Away | null },
+): Promise<number> {
   const expired = await lockExpiredJobs(tx, { now: new Date(time), limit: batch });
   if (expired.length === 0) return 0;
   const abilities = await connectedAbilities(tx, new Date(time - connectedMs));
   const connected = new Set(abilities.map(({ locationId }) => locationId));
   const codeOf = (job: LockedJob): ReasonCode => (connected.has(job.locationId) ? 'NOT_CLAIMED' : 'NO_AGENT');
+  /** While the service was away, nobody could claim the run, whatever agents there were. */
+  const missedCode = (job: ExpiredJob): ReasonCode =>
+    away !== null && job.notBefore.getTime() <= away.to && job.expiresAt.getTime() >= away.from
+      ? 'NOT_SCHEDULED'
+      : codeOf(job);
   const begun = (job: LockedJob) => job.firstAttemptAt !== null || job.attempt > 1;
   for (const code of ['NOT_CLAIMED', 'NO_AGENT'] as const) {
     const jobs = expired.filter((job) => begun(job) && codeOf(job) === code);
@@ -131,7 +161,7 @@ async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
           from: job.dueAt.getTime(),
           to: job.dueAt.getTime(),
           count: 1,
-          code: codeOf(job),
+          code: missedCode(job),
         })),
       now: time,
       partitions,
@@ -153,8 +183,7 @@ async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
  * Ends runs of a type or runtime that no connected agent of the location supports. They are errored, and the check's
  * status shows it.
  */
-async function endUnrunnable({ db, now, partitions }: Deps): Promise<void> {
-  const time = now();
+async function endUnrunnable({ db, at: time, partitions }: Moment): Promise<void> {
   for (const { locationId, checkTypes, runtimes } of await connectedAbilities(
     db,
     new Date(time - connectedMs),

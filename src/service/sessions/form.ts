@@ -203,6 +203,8 @@ export function presentSession(started: SessionInShort, now: number) {
 
 /** Characters of logs in one response. */
 const answerChars = 1024 * 1024;
+/** The agents of these runs disappeared. */
+const lostRun: ReadonlySet<unknown> = new Set(['LEASE_EXPIRED', 'AGENT_LOST']);
 
 /** The results so far, and the active runs with the last lines of their logs. */
 export async function presentRuns(
@@ -248,7 +250,7 @@ function presentSessionResult(row: SessionResultRow, run: SessionRunRow, base: s
     hasErrors: row.hasErrors,
     hasFailures: row.hasFailures,
     isDegraded: row.isDegraded,
-    aborted: row.isCancelled || row.status === 'missed' || row.reason?.code === 'LEASE_EXPIRED',
+    aborted: row.isCancelled || row.status === 'missed' || lostRun.has(row.reason?.code),
     isCancelled: row.isCancelled,
     responseTime: row.responseTime,
     startedAt: row.startedAt.toISOString(),

@@ -74,3 +74,25 @@ test('folders of killed agents are deleted, those of running agents are kept', a
   expect(readdirSync(runs)).toEqual(['living-agent'.slice(0, 13)]);
   await living.close();
 });
+
+test('a disk that takes no folders is named in the error, with the remedy', async (context) => {
+  const mount = join(root, 'read-only');
+  mkdirSync(mount);
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'ro,size=64k', 'tmpfs', mount]);
+  if (mounted.status !== 0) return context.skip('no right to mount a disk');
+  try {
+    const dirs = createWorkDirs(join(mount, 'runs'), 'agent');
+    await expect(dirs.make()).rejects.toMatchObject({
+      code: 'DISK_UNAVAILABLE',
+      message: expect.stringMatching(
+        /^no folder for the run: .*\(EROFS\): it is mounted read-only; mount it/,
+      ),
+    });
+    // It works as soon as the disk does.
+    spawnSync('mount', ['-o', 'remount,rw', mount]);
+    expect(existsSync(await dirs.make())).toBe(true);
+    await dirs.close();
+  } finally {
+    spawnSync('umount', ['-l', mount]);
+  }
+});

@@ -196,7 +196,7 @@ describe('proxies', () => {
     await expect(transport.post('/x', '', calmly)).rejects.toMatchObject({
       code: 'SERVICE_UNREACHABLE',
       retryable: true,
-      message: 'the proxy refused the tunnel with status 407',
+      message: 'the proxy refused the tunnel with status 407: check the user and password in its URL',
     });
   });
 });

@@ -156,7 +156,7 @@ test('counts types, waits, runs with their retries, results and scrubbed values'
   expect(valueOf(page, 'jobs_unreadable_total')).toBe(2);
   expect(valueOf(page, 'result_upload_seconds_count')).toBeGreaterThan(0);
   expect(valueOf(page, 'scrub_bytes_total', { what: 'result' })).toBeGreaterThan(500);
-  expect(valueOf(page, 'outbox_limit_bytes', { place: 'disk' })).toBe(512 * 1024 ** 2);
+  expect(valueOf(page, 'outbox_limit_bytes', { place: 'disk' })).toBe(1024 ** 3);
   expect(valueOf(page, 'info', { version: '1.2.3', node: process.version, location: 'here' })).toBe(1);
 });
 

@@ -49,8 +49,8 @@ test('results count from when they are on disk until the service has them', asyn
   expect(outbox.status()).toMatchObject({ diskResults: 0, memoryResults: 0, oldestAt: null });
 });
 
-test('results of an earlier agent are counted when their file is read', async () => {
-  const first = await openOutbox('one', 100);
+test('results of an earlier agent are counted from the start', async () => {
+  const first = await openOutbox('one', 200);
   // A file each two: what fills a file ends it.
   for (let index = 0; index < 6; index += 2) {
     await Promise.all([index, index + 1].map((number) => first.add(`"${String(number).padStart(30, 'x')}"`)));
@@ -63,7 +63,7 @@ test('results of an earlier agent are counted when their file is read', async ()
   const second = await openOutbox('two');
   expect(second.status().diskBytes).toBeGreaterThan(0);
   await second.add('"new"');
-  expect(waiting(second)).toBe(1);
+  expect(waiting(second)).toBe(6);
   const sent: number[] = [];
   for (;;) {
     const next = await second.nextBatch(1, 1);
@@ -71,7 +71,6 @@ test('results of an earlier agent are counted when their file is read', async ()
     sent.push(waiting(second));
     await next.acknowledge(1);
   }
-  // One is left of the first file, then two of each other; the new one all the time.
-  expect(sent).toEqual([2, 3, 2, 3, 2, 1]);
+  expect(sent).toEqual([6, 5, 4, 3, 2, 1]);
   expect(waiting(second)).toBe(0);
 });

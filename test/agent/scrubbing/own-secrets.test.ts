@@ -56,3 +56,31 @@ test('passwords in the environment of suite installers are secrets of the agent'
     ),
   ).not.toMatch(/password@/);
 });
+
+test('many secrets of a script: nothing passes until their tables are ready, and then everything is masked', async () => {
+  const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
+  const scrubber = jobScrubbers(own, createScrubber(own))(apiJob({ url: 'http://target.test/' }));
+  const value = (n: number): string => `${n}-walnut-"tree"-${'x'.repeat(200)}`;
+  for (let n = 0; n < 60; n++) scrubber.add(`S${n}`, value(n));
+  expect(scrubber.text('a line without a secret')).toBe('*********');
+  expect(scrubber.json({ a: ['b', 1] })).toEqual({ '*********': ['*********', 1] });
+  await scrubber.ready();
+  expect(scrubber.text(`a line with ${value(59)} and ${JSON.stringify(value(0))}`)).toBe(
+    'a line with ********* and "*********"',
+  );
+  expect(scrubber.withheld).toBeNull();
+});
+
+test('a script with too many secrets sends nothing', async () => {
+  const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
+  for (const [count, length] of [
+    [5001, 20],
+    [20, 60_000],
+  ] as const) {
+    const scrubber = jobScrubbers(own, createScrubber(own))(apiJob({ url: 'http://target.test/' }));
+    for (let n = 0; n < count; n++) scrubber.add(`S${n}`, `${n}-`.padEnd(length, 'y'));
+    await scrubber.ready();
+    expect(scrubber.withheld).toMatch(/more than 5000 secrets, or more than 1048576 bytes/);
+    expect(scrubber.text('0-yyyyyyyyyy and more')).toBe('*********');
+  }
+});

@@ -84,6 +84,7 @@ test('with a service and its key, every part is checked', async () => {
     'IPv6 route',
     'ICMP over IPv4',
     'ICMP over IPv6',
+    'own network',
     'traceroute',
     'packet capture',
     'node',
@@ -91,6 +92,12 @@ test('with a service and its key, every part is checked', async () => {
     'memory',
     'file descriptors',
     'data directory',
+    'guard disk',
+    'guard inodes',
+    'guard memory',
+    'guard descriptors',
+    'guard processes',
+    'guard pressure',
     'runtime 2026.04',
     'runtime 2025.04',
     'runtime 2024.09',
@@ -110,6 +117,11 @@ test('with a service and its key, every part is checked', async () => {
   );
   expect(byName['node']).toMatchObject({ status: 'ok', message: process.versions.node });
   expect(byName['data directory']?.message).toContain(folder);
+  expect(byName['guard descriptors']).toMatchObject({
+    status: 'ok',
+    message: expect.stringMatching(/^\d+ of \d+ in use; raised at: more than 92%$/) as string,
+  });
+  expect(byName['own network']?.message).toMatch(/the service 127\.0\.0\.1 accepts connections/);
 });
 
 test('a refused key, a wrong clock, a missing file of certificates', async () => {

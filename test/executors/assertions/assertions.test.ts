@@ -381,17 +381,45 @@ describe('text sources', () => {
       [text({ comparison: 'CONTAINS', target: 'z' })],
       body(`${'a'.repeat(20_000)}z`),
     );
-    expect(ascii).toMatchObject({ error: null, actual: 'a'.repeat(10_240) });
+    expect(ascii).toMatchObject({ error: null, actual: `${'a'.repeat(10_237)}…` });
     const [wide] = evaluateAssertions([text({ comparison: 'NOT_EMPTY' })], body('日'.repeat(20_000)));
-    expect(wide?.actual).toBe('日'.repeat(3413));
+    expect(wide?.actual).toBe(`${'日'.repeat(3412)}…`);
     const [pairs] = evaluateAssertions([text({ comparison: 'NOT_EMPTY' })], body(`a${'😀'.repeat(5000)}`));
-    expect(pairs?.actual).toBe(`a${'😀'.repeat(2559)}`);
+    expect(pairs?.actual).toBe(`a${'😀'.repeat(2559)}…`);
     const [tree] = evaluateAssertions(
       [assertion({ comparison: 'NOT_EMPTY' })],
       json(Array.from({ length: 1_000_000 }, (_, index) => ({ index }))),
     );
-    expect(tree?.actual).toHaveLength(10_240);
+    expect(tree?.actual).toHaveLength(10_238);
     expect(tree?.actual).toMatch(/^\[\{"index":0\},/);
+  });
+});
+
+describe('HEADERS with a credential', () => {
+  const value = 'sid=walnut-tree-4711; Path=/';
+  const sources: AssertionSources = { HEADERS: () => ({ value: { 'Set-Cookie': [value], server: 'x' } }) };
+  const result = (over: Partial<Assertion>) =>
+    evaluateAssertions([assertion({ source: 'HEADERS', property: 'set-cookie', ...over })], sources)[0];
+
+  it('compares the value and shows a mask', () => {
+    expect(result({ comparison: 'CONTAINS', target: 'walnut' })).toMatchObject({
+      actual: '*********',
+      error: null,
+    });
+    expect(result({ comparison: 'EQUALS', target: 'other' })).toMatchObject({
+      actual: '*********',
+      error: 'expected header "set-cookie" to equal "other", but was "*********"',
+    });
+    expect(result({ comparison: 'EQUALS', regex: 'sid=([^;]+)', target: 'x' })).toMatchObject({
+      actual: '*********',
+    });
+    expect(result({ comparison: 'NOT_EQUALS', target: value })).toMatchObject({
+      target: '*********',
+      error: 'expected header "set-cookie" not to equal "*********", but was "*********"',
+    });
+    const all = JSON.stringify(result({ property: '', comparison: 'IS_EMPTY', target: '' }));
+    expect(all).not.toContain('walnut');
+    expect(all).toContain('server');
   });
 });
 

@@ -121,3 +121,10 @@ test('a header of more than 4 KiB is not kept', () => {
   const fits = `a=${'x'.repeat(4094)}`;
   expect(sent('http://a.test/', [fits, `b=${'x'.repeat(4095)}`], 'http://a.test/')).toBe(fits);
 });
+
+test.each(['test', 'local', 'example', '.test'])(
+  'a host that is only a reserved name, %s, is no error',
+  (host) => {
+    expect(sent(`http://${host}/`, ['a=1'], `http://${host}/x`)).toBeNull();
+  },
+);

@@ -50,6 +50,7 @@ export async function startScripted(): Promise<Scripted> {
     runtimesFolder,
     dataFolder: '/nonexistent',
     slots: 1,
+    network: () => 'unlimited',
     warn: () => undefined,
   });
   const seen: SeenRequest[] = [];

@@ -49,6 +49,7 @@ export function startScripts(): ScriptBench {
     runtimesFolder: join(import.meta.dirname, '..', '..', '..', 'runtimes'),
     dataFolder: folder,
     slots: 1,
+    network: () => 'unlimited',
     warn: () => undefined,
   });
   const artifacts: ScriptBench['artifacts'] = [];

@@ -1,11 +1,12 @@
-import { fastify, type FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { createLog, type Log } from '../../../src/log.ts';
 import { registerAgentRoutes } from '../../../src/service/agents/routes.ts';
 
+import type { AgentCallLimits } from '../../../src/service/agents/call-limits.ts';
 import type { ArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createEncryption, type Encryption } from '../../../src/service/engine/encryption.ts';
-import { registerErrorHandlers } from '../../../src/service/http/errors.ts';
+import { createServer } from '../../../src/service/http/server.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { createRetention } from '../../../src/service/retention.ts';
 import { nextDueAt, offsetSeconds, intervalSeconds } from '../../../src/service/checks/schedule/rules.ts';
@@ -34,6 +35,7 @@ export function createClock(start: number | string): Clock {
 }
 
 const tables = [
+  'service_beat',
   'finished_runs',
   'artifacts',
   'agent_events',
@@ -134,29 +136,38 @@ export async function addCheck(db: Db, options: CheckOptions): Promise<string> {
 
 export type AgentService = {
   app: FastifyInstance;
-  scheduler: Scheduler;
+  scheduler: Scheduler & { real: Scheduler };
   retention: ReturnType<typeof createRetention>;
 };
 
-/** One replica: routes and scheduler (not started: tests tick it). */
+/**
+ * One replica: routes and scheduler (not started: tests tick it). A tick stands for all ticks since the last one: the
+ * service was not away in between, however far the test moved its clock. `real` ticks as the service itself does.
+ */
 export async function createAgentService(
   db: Db,
   clock: Pick<Clock, 'now'>,
   files: ArtifactFiles | null = null,
   bundles?: ArtifactFiles,
+  /** Limits of rare calls; default: none. */
+  limits?: AgentCallLimits,
 ): Promise<AgentService> {
-  const app: FastifyInstance = fastify({
-    forceCloseConnections: true,
-    routerOptions: { maxParamLength: 20_000 },
-  });
-  registerErrorHandlers(app);
+  const app = await createServer({});
   const deps = { db, now: clock.now, log: silent, random: Math.random };
   const ofBundles = bundles === undefined ? {} : { bundles };
-  await registerAgentRoutes(app, { ...deps, ...ofBundles, encryption, files });
+  await registerAgentRoutes(app, { ...deps, ...ofBundles, encryption, files, limits });
   await app.ready();
+  const real = createScheduler(deps);
   return {
     app,
-    scheduler: createScheduler(deps),
+    scheduler: {
+      ...real,
+      real,
+      tick: async () => {
+        await db.query('update service_beat set at = greatest(at, $1)', [new Date(clock.now())]);
+        await real.tick();
+      },
+    },
     retention: createRetention({ ...deps, ...ofBundles, ...(files === null ? {} : { files }) }),
   };
 }
@@ -178,6 +189,8 @@ export type TestJob = {
 /** An agent, as far as the protocol goes. */
 export type TestAgent = {
   agentId: string;
+  /** The body of its hello. */
+  hello: object;
   call(path: string, body: unknown, key?: string): Promise<{ status: number; body: unknown }>;
   claim(slots?: number, options?: { waitSeconds?: number; lane?: string }): Promise<TestJob[]>;
   renew(jobs: TestJob[]): Promise<{ renewed: string[]; lost: string[]; cancel: string[] }>;
@@ -221,6 +234,7 @@ export async function connectAgent(
   const { agentId } = await expectOk<{ agentId: string }>('hello', hello);
   return {
     agentId,
+    hello,
     call,
     claim: async (slots = 200, { waitSeconds = 0, lane = 'uptime' } = {}) => {
       const answer = await expectOk<{ jobs: TestJob[] } | null>('jobs/claim', {

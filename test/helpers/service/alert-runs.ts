@@ -25,6 +25,8 @@ export type Part = {
   /** Of the result; more than what is given here is not needed. */
   details?: Record<string, unknown>;
   message?: string;
+  /** Of the reason; TIMEOUT if absent. */
+  code?: string;
 };
 export type Run = {
   checkId: string;
@@ -40,7 +42,7 @@ export async function endRuns(db: Db, runs: readonly Run[]): Promise<string[]> {
   const partitions = createPartitions(db);
   const runIds = new Map<string, string>();
   const results = runs.flatMap(({ checkId, accountId, at, runId = uuidv7(at), isTest = false, parts }) =>
-    parts.map(({ status, location = 'here', details = {}, message }): ResultToStore => {
+    parts.map(({ status, location = 'here', details = {}, message, code = 'TIMEOUT' }): ResultToStore => {
       const id = uuidv7(at);
       runIds.set(id, runId);
       const certificate = details['certificate'] as { daysRemaining?: number } | undefined; // as tests give it
@@ -64,7 +66,7 @@ export async function endRuns(db: Db, runs: readonly Run[]): Promise<string[]> {
         isCancelled: false,
         responseTime: 12.5,
         attempts: 0,
-        reason: message === undefined ? null : toJsonb({ code: 'TIMEOUT', owner: 'target', message }),
+        reason: message === undefined ? null : toJsonb({ code, owner: 'target', message }),
         body: toJsonb({ assertions: [], timings: null, details, artifacts: [], log: [] }),
         sslDaysRemaining: certificate?.daysRemaining ?? null,
       };

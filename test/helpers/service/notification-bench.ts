@@ -8,7 +8,7 @@ import { handleNotifications } from '../../../src/service/notifications/deliver.
 import { createMailer } from '../../../src/service/notifications/email.ts';
 import type { Calling } from '../../../src/service/notifications/http-call.ts';
 import { queueNotifications } from '../../../src/service/alert-channels/queue.ts';
-import { kindOfAddress } from '../../../src/service/engine/target-address.ts';
+import { kindOfAddress } from '../../../src/addresses/address-kind.ts';
 import { silent } from './agent-service.ts';
 import { anyDatabase } from './database.ts';
 import { startMailServer, startReceiver, type MailServer, type Receiver } from './notification-targets.ts';
@@ -141,6 +141,7 @@ export function notificationBench(): NotificationBench {
         id: uuidv7(time),
         accountId: service.account.id,
         checkId,
+        locationId: null,
         checkName: 'Shop "front"',
         checkType: 'API',
         checkDescription: 'The <b>front</b>',

@@ -103,7 +103,7 @@ export async function startPostgres(
     return child;
   };
   const end = async (child: ChildProcess) => {
-    if (child.exitCode !== null) return;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill('SIGINT'); // fast shutdown
     await ended;

@@ -7,6 +7,7 @@ import type { ArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import { createBackground, type Background } from '../../../src/service/engine/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import type { Encryption } from '../../../src/service/engine/encryption.ts';
+import type { WrongKeys } from '../../../src/service/http/wrong-keys.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { encryption as usualEncryption, silent } from './agent-service.ts';
 
@@ -137,20 +138,28 @@ export async function startTestService(
     background?: Background;
     /** Requests of one API key in a minute; default any number. */
     rateLimit?: number;
+    /** Limits wrong keys by address. Default: not limited. */
+    wrongKeys?: WrongKeys;
+    /** Default: none. */
+    trustedProxies?: readonly string[];
   } = {},
 ): Promise<TestService> {
   const now = options.now ?? Date.now;
   const encryption = options.encryption ?? usualEncryption;
   const background = options.background ?? createBackground({ db, log: silent });
-  const app = await buildApp({
-    db,
-    background,
-    encryption,
-    now,
-    ...(options.rateLimit === undefined ? {} : { rateLimit: options.rateLimit }),
-    ...(options.files === undefined ? {} : { files: options.files }),
-    ...(options.bundles === undefined ? {} : { bundles: options.bundles }),
-  });
+  const app = await buildApp(
+    {
+      db,
+      background,
+      encryption,
+      now,
+      wrongKeys: options.wrongKeys,
+      ...(options.rateLimit === undefined ? {} : { rateLimit: options.rateLimit }),
+      ...(options.files === undefined ? {} : { files: options.files }),
+      ...(options.bundles === undefined ? {} : { bundles: options.bundles }),
+    },
+    options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies },
+  );
   await app.listen({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`; // listening on TCP
   let account: TestAccount;

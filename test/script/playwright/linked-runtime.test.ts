@@ -36,7 +36,13 @@ describe.runIf(hasPlaywright)('a runtime behind links', { timeout: 60_000 }, () 
     mkdirSync(join(folder, 'real data'));
     symlinkSync('real data', join(folder, 'data'));
     const dataFolder = join(folder, 'data');
-    scripts = createScripts({ runtimesFolder, dataFolder, slots: 1, warn: () => undefined });
+    scripts = createScripts({
+      runtimesFolder,
+      dataFolder,
+      slots: 1,
+      network: () => 'unlimited',
+      warn: () => undefined,
+    });
     return mkdtempSync(join(dataFolder, 'work-'));
   };
   const common = () => ({

@@ -16,6 +16,8 @@ export type Layers = {
   seccomp: boolean;
   landlock: number;
   namespaces: boolean;
+  /** A view of the file system of its own, read-only except its own folders. */
+  mounts: boolean;
   /** Node's own permission model. */
   permission: boolean;
 };

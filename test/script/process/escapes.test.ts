@@ -1,12 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtProgram } from '../../helpers/build.ts';
-import { attempts, files, type Layers } from './escape-attempts.ts';
+import { attempts as known, files, type Layers } from './escape-attempts.ts';
+import { outsideAttempts } from './outside-attempts.ts';
 
 /** Each way out is tried by a real child of a real process, with all layers of this host and with some taken away. */
 
+const attempts = [...known, ...outsideAttempts];
 const fixtures = join(import.meta.dirname, '..', '..', 'fixtures', 'confinement');
 const nobody = 65534;
 const isRoot = process.getuid?.() === 0;
@@ -32,10 +34,12 @@ beforeAll(async () => {
   folder = mkdtempSync('/tmp/location-agent-escapes-');
   chmodSync(folder, 0o755);
   if (hasCompiler) {
-    const done = spawnSync('cc', ['-o', join(folder, 'attack'), join(fixtures, 'attack.c')], {
-      encoding: 'utf8',
-    });
-    expect(done.stderr).toBe('');
+    for (const name of ['attack', 'attack-more']) {
+      const done = spawnSync('cc', ['-o', join(folder, name), join(fixtures, `${name}.c`)], {
+        encoding: 'utf8',
+      });
+      expect(done.stderr).toBe('');
+    }
   }
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -46,19 +50,29 @@ function makeFolders(uid: number): { [name: string]: string } {
   const paths = {
     OTHER: join(root, 'other'),
     READABLE: join(root, 'readable'),
+    MODES: join(root, 'modes'),
     OWN: join(root, 'own'),
     KEY: join(root, 'api-key'),
     ADDON: join(root, 'addon.node'),
   };
-  for (const path of [paths.OTHER, paths.READABLE, paths.OWN]) mkdirSync(path, { mode: 0o700 });
+  for (const path of [paths.OTHER, paths.READABLE, paths.MODES, paths.OWN]) mkdirSync(path, { mode: 0o700 });
   for (const name of ['secret', 'removable', 'movable']) writeFileSync(join(paths.OTHER, name), 'secret');
+  writeFileSync(join(paths.OTHER, 'secret.json'), '{}');
+  writeFileSync(join(paths.MODES, 'file'), '');
   writeFileSync(paths.KEY, key, { mode: 0o600 });
   copyFileSync(join(dist, '..', 'build', 'native', 'location_agent.node'), paths.ADDON);
-  if (hasCompiler) copyFileSync(join(folder, 'attack'), join(paths.READABLE, 'attack'));
+  if (hasCompiler)
+    for (const name of ['attack', 'attack-more'])
+      copyFileSync(join(folder, name), join(paths.READABLE, name));
   copyFileSync(join(fixtures, 'evaluate.mjs'), join(paths.READABLE, 'evaluate.mjs'));
   spawnSync('chown', ['-R', `${uid}:${uid}`, root]);
   chownSync(root, uid, uid);
-  return { ...paths, ATTACK: join(paths.READABLE, 'attack') };
+  return {
+    ...paths,
+    ATTACK: join(paths.READABLE, 'attack'),
+    ATTACK_MORE: join(paths.READABLE, 'attack-more'),
+    ABSTRACT: `location-agent-escapes-${basename(root)}`,
+  };
 }
 
 async function runAgent(options: {
@@ -95,6 +109,7 @@ async function runAgent(options: {
       child: join(paths['READABLE'] ?? '', 'evaluate.mjs'),
       own: paths['OWN'],
       keyFile: paths['KEY'],
+      sockets: [join(paths['MODES'] ?? '', 'socket'), `\0${paths['ABSTRACT']}`],
       readable: [paths['READABLE']],
       mayStartPrograms: options.programs,
       without: options.without,
@@ -160,6 +175,7 @@ describe.for(users)('a script of an agent that runs as $as', ({ uid, skip: isSki
         seccomp: report.holds['seccomp'] === true && !without.includes('seccomp'),
         landlock: report.holds['landlock'] === true ? report.landlockVersion : 0,
         namespaces: report.holds['namespaces'] === true,
+        mounts: report.holds['mounts'] === true && report.holds['namespaces'] === true,
         permission: !programs,
       };
       const escaped = tried

@@ -205,7 +205,7 @@ test('a sieve holds back little', () => {
     most = Math.max(most, sieve.heldBytes);
   }
   sieve.push(Buffer.alloc(1_000_000, 'y'));
-  expect(Math.max(most, sieve.heldBytes)).toBeLessThan(200);
+  expect(Math.max(most, sieve.heldBytes)).toBeLessThan(250);
 });
 
 test('warnings name the variable, never the value', () => {

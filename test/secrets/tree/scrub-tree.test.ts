@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
-import { isSensitiveHeader } from '../../../src/secrets/tree/sensitive-headers.ts';
+import { isSensitiveHeader } from '../../../src/sensitive-headers.ts';
 
 const M = '*********';
 const scrubber = createScrubber([

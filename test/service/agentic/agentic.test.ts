@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { openBrowser } from '../../../src/service/agentic/browser.ts';
+import { NoBrowser, openBrowser } from '../../../src/service/agentic/browser.ts';
 import { usualLimits } from '../../../src/service/agentic/perform.ts';
 import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import { builtProgram } from '../../helpers/build.ts';
@@ -17,7 +17,9 @@ const hasBrowser = await openBrowser(null).then(
     await close();
     return true;
   },
-  () => {
+  (error: unknown) => {
+    // A browser that is installed but does not start is a fault, not a reason to skip.
+    if (!(error instanceof NoBrowser)) throw error;
     process.stderr.write('skipped here: agentic checks in a browser, which this machine does not have\n');
     return false;
   },

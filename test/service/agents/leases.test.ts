@@ -6,6 +6,7 @@ import {
   connectAgent,
   createAgentService,
   resultOf,
+  type TestJob,
 } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
 
@@ -82,16 +83,61 @@ describe.each(databases)('leases: $name', (database) => {
       await restarted.app.close();
     });
 
-    it('gives up a run after five leases have expired', async () => {
+    it('parks a run that two agents were running when they disappeared, and charges no run that was near them', async () => {
+      const { db, service, accountId, agent } = bench;
+      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+      await nextJobs();
+      await service.scheduler.tick();
+      clock.advance(31_000);
+      await service.scheduler.tick();
+      await db.query('update checks set activated = false');
+      const first = await agent.claim();
+      const [running, queued, waiting] = first.map(({ jobId }) => jobId);
+      const stages = new Map([
+        [running, 'running'],
+        [queued, 'queued'],
+        [waiting, 'waiting'],
+      ]);
+      const dieWith = async (claimed: TestJob[]) => {
+        const leases = claimed.map(({ jobId, leaseToken }) => ({
+          jobId,
+          leaseToken,
+          stage: stages.get(jobId),
+        }));
+        await agent.call('jobs/renew', { agentId: agent.agentId, leases });
+        clock.advance(31_000);
+        await service.scheduler.tick();
+      };
+      await dieWith(first);
+      const second = await agent.claim();
+      expect(second).toHaveLength(3);
+      await dieWith(second);
+      for (let n = 0; n < 6; n++) {
+        const again = await agent.claim();
+        expect(new Set(again.map(({ jobId }) => jobId))).toEqual(new Set([queued, waiting]));
+        await dieWith(again);
+      }
+      expect(
+        await db.query(`select job_id as id, status, reason->>'code' as code from check_results`),
+      ).toEqual([{ id: running, status: 'errored', code: 'AGENT_LOST' }]);
+      const last = await agent.claim();
+      expect(await agent.report(...last.map((job) => resultOf(job, clock.now())))).toMatchObject([
+        { outcome: 'stored' },
+        { outcome: 'stored' },
+      ]);
+    });
+
+    it('gives up a run that no agent ever begins after twenty deliveries', async () => {
       const { db, service, agent } = bench;
       const job = await oneJob();
       await service.scheduler.tick();
       await db.query('update checks set activated = false');
-      for (let n = 2; n <= 5; n++) {
-        clock.advance(31_000);
-        await service.scheduler.tick();
-        expect((await agent.claim()).map(({ jobId }) => jobId)).toEqual([job.jobId]);
-      }
+      await db.query('update jobs set deliveries = 19');
+      clock.advance(31_000);
+      await service.scheduler.tick();
+      expect((await agent.claim()).map(({ jobId }) => jobId)).toEqual([job.jobId]);
       clock.advance(31_000);
       await service.scheduler.tick();
       expect(await agent.claim()).toEqual([]);

@@ -117,6 +117,8 @@ test.each<[template: string, message: RegExp]>([
   ['{{x}}'.repeat(1001), /^must not have more than 1000 expressions$/],
   ['{{#if x}}'.repeat(40) + '{{/if}}'.repeat(40), /^must not nest blocks deeper than 32$/],
   [`{{eq ${'(not '.repeat(40)}1${')'.repeat(40)} 1}}`, /^must not nest expressions deeper than 32$/],
+  // The parser's time grows with the square of these: refused before it runs.
+  [`{{eq ${'(not '.repeat(200)}1${')'.repeat(200)} 1}}`, /^must not have more than 100 nested parentheses$/],
   ['{{#compare 1 "~" 2}}{{/compare}}', /^compare has no operator "~"/],
   ['{{moment "the day the music died"}}', /is not a known time$/],
 ])('refused: %s', async (template, message) => {

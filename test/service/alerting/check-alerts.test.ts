@@ -43,6 +43,7 @@ describe('GET /v1/check-alerts', () => {
     id: uuidv7(start),
     accountId: service.account.id,
     checkId: ids[0] ?? '',
+    locationId: null,
     checkName: 'Shop',
     checkType: 'URL',
     checkDescription: null,

@@ -103,6 +103,7 @@ describe.each(databases)('alerts on $name', (database) => {
         id: row?.id,
         accountId,
         checkId: id,
+        locationId: null,
         checkName: 'Shop',
         checkType: 'URL',
         checkDescription: 'What it is for',
@@ -386,6 +387,25 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(state).toEqual({ due_at: new Date(clock.now() + 30_000) });
       await db().query('delete from checks where id = $1', [poison]);
       await db().query('delete from finished_runs');
+    });
+
+    test('a run that is postponed is followed before the later runs of its check', async () => {
+      const id = await check();
+      const runs = (['failed', 'passed'] as const).map((status, index) => ({
+        checkId: id,
+        accountId,
+        at: start + index * 1000,
+        parts: one(status),
+      }));
+      await endRuns(db(), runs);
+      await db().query(`update finished_runs set not_before = $1 where status = 'failed'`, [
+        new Date(clock.now() + 5_000),
+      ]);
+      await replica().follow();
+      expect(await alertsOf(db(), id)).toEqual([]);
+      clock.advance(6_000);
+      await replica().follow();
+      expect(await alertsOf(db(), id)).toEqual(['FAILURE', 'RECOVERY']);
     });
 
     test('an alert that is rolled back is raised again, once', async () => {

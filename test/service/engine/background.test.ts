@@ -65,6 +65,63 @@ describe.each(databases)('work in the background on $name', (database) => {
       await background.stop();
     });
 
+    test('an item of a replica that died starts again after 15 s, not after its longest time', async () => {
+      const [dead, alive] = replicas.map((replica) => createBackground({ db: replica, log: silent }));
+      const seen: number[] = [];
+      const slow = { ...queue, name: 'abandoned', expireSeconds: 240 };
+      for (const background of [dead!, alive!]) {
+        background.handle<Item>(slow, async (_data, { attempt }) => void seen.push(attempt));
+        await background.prepare();
+      }
+      for (const text of ['a', 'b']) await dead!.send(db(), 'abandoned', { text });
+      // What a killed replica leaves: items in progress whose last mark is old or new.
+      await db().query(
+        `update background.job set state = 'active', started_on = now() - case data->>'text'
+           when 'a' then interval '16 seconds' else interval '1 second' end
+         where name = 'abandoned'`,
+      );
+      await alive!.tick();
+      expect(seen).toEqual([2]);
+      await Promise.all([dead!.stop(), alive!.stop()]);
+    });
+
+    test('a running item is marked, so that no other replica starts it', async () => {
+      const [first, second] = replicas.map((replica) => createBackground({ db: replica, log: silent }));
+      const gate = resolvers();
+      let started = 0;
+      const held = { ...queue, name: 'marked', expireSeconds: 240 };
+      for (const background of [first!, second!]) {
+        background.handle<Item>(held, async () => {
+          started += 1;
+          await gate.promise;
+        });
+        await background.prepare();
+      }
+      await first!.send(db(), 'marked', { text: '' });
+      const ticking = first!.tick();
+      await expect.poll(() => started, { timeout: 5000 }).toBe(1);
+      await db().query(
+        `update background.job set started_on = now() - interval '16 seconds' where name = 'marked'`,
+      );
+      // Each tick marks what runs before it looks for abandoned items.
+      const marking = first!.tick();
+      await expect
+        .poll(
+          async () =>
+            (
+              await db().query(
+                `select 1 from background.job where name = 'marked' and started_on > now() - interval '10 seconds'`,
+              )
+            ).length,
+        )
+        .toBe(1);
+      await second!.tick();
+      expect(started).toBe(1);
+      gate.resolve(undefined);
+      await Promise.all([ticking, marking]);
+      await Promise.all([first!.stop(), second!.stop()]);
+    });
+
     test('a slow item does not block the others of its queue', async () => {
       const background = createBackground({ db: db(), log: silent });
       const done: string[] = [];

@@ -28,6 +28,21 @@ describe('rate limits', () => {
     expect(foreign.headers.get('x-ratelimit-remaining')).toBe('39');
   });
 
+  test('a key counts as the same however its header is spelled', async () => {
+    const { key } = service.account;
+    const spellings = ['Bearer ', 'bearer ', 'BEARER ', 'bEaReR ', 'Bearer  ', 'Bearer     '];
+    const passed: number[] = [];
+    for (let made = 0; made < 60; made++) {
+      const authorization = `${spellings[made % spellings.length] ?? ''}${key}${' '.repeat(made % 3)}`;
+      const { status } = await service.call('GET', '/v1/variables', {
+        key: null,
+        headers: { authorization },
+      });
+      if (status === 200) passed.push(made);
+    }
+    expect(passed).toHaveLength(40);
+  });
+
   test('routes that cost more take fewer, counted by themselves', async () => {
     for (let made = 1; made <= 31; made++) {
       const { status, headers } = await service.call('POST', '/v1/analytics/checks', {

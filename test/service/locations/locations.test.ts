@@ -59,6 +59,7 @@ describe.each(databases)('locations ($name)', (database) => {
         slugName: 'Cellar-1',
         icon: 'location',
         proxyUrl: null,
+        allowedNetworks: null,
         keys: [],
         agentCount: 0,
         lastSeen: null,
@@ -189,6 +190,29 @@ describe.each(databases)('locations ($name)', (database) => {
       ]);
       await service.call('DELETE', `/v1/checks/${check.body.id}`);
       expect((await service.call('DELETE', `/v1/private-locations/${location.id}`)).status).toBe(204);
+    });
+
+    test('the networks that scripts may reach are kept, replaced, removed, and checked', async () => {
+      const allowedNetworks = ['10.0.0.0/8', '10.1.2.3:443', '[fd00::/8]:8000-8100'];
+      const location = await create({ allowedNetworks });
+      expect(location['allowedNetworks']).toEqual(allowedNetworks);
+      const path = `/v1/private-locations/${location.id}`;
+      await service.call('PUT', path, { body: { name: 'Other' } });
+      expect((await read(location.id))['allowedNetworks']).toEqual(allowedNetworks);
+      await service.call('PUT', path, { body: { allowedNetworks: [] } });
+      expect((await read(location.id))['allowedNetworks']).toEqual([]);
+      for (const method of ['PUT', 'POST'] as const) {
+        const bad = await service.call(method, method === 'PUT' ? path : '/v1/private-locations', {
+          body: { name: 'Bad', slugName: 'bad', allowedNetworks: ['10.0.0.0/8', '10.0.0.0/33'] },
+        });
+        expect([bad.status, bad.body['attributes']]).toEqual([
+          400,
+          { 'allowedNetworks.1': ['"10.0.0.0/33" has an invalid prefix length: 0 to 32 for IPv4'] },
+        ]);
+      }
+      expect((await read(location.id))['allowedNetworks']).toEqual([]);
+      await service.call('PUT', path, { body: { allowedNetworks: null } });
+      expect((await read(location.id))['allowedNetworks']).toBeNull();
     });
 
     test("a proxy's password is encrypted, shown masked, and kept when sent back masked", async () => {

@@ -254,6 +254,28 @@ test('a flapping check does not flood a channel, or block other checks', async (
   expect(await log(`&from=${later / 1000}`)).toEqual([expect.objectContaining({ status: 'SUCCESS' })]);
 });
 
+test('above the limit, the recovery from an alert that was sent is sent, and nothing else', async () => {
+  const target = await receiver();
+  const id = await createChannel('WEBHOOK', { url: target.url, template: '{{ALERT_TYPE}}' });
+  const types = () => target.received.splice(0).map(({ body }) => body);
+  const flaps = async (count: number, from: number) => {
+    for (let index = 0; index < count; index++) {
+      const alertType = index % 2 === 0 ? 'ALERT_FAILURE' : 'ALERT_RECOVERY';
+      await raise(id, { alertType, createdAt: new Date(time + from + index) });
+    }
+    await bench.background.tick();
+  };
+  await flaps(limits.ofCheck - 1, 0);
+  expect(types()).toEqual(['ALERT_FAILURE', 'ALERT_RECOVERY', 'ALERT_FAILURE']);
+  // The last one within the limit is a reminder. However often the check flaps afterwards, one recovery follows.
+  await raise(id, { alertType: 'ALERT_FAILURE_REMAIN', isReminder: true, createdAt: new Date(time + 10) });
+  await raise(id, { alertType: 'ALERT_FAILURE_REMAIN', isReminder: true, createdAt: new Date(time + 11) });
+  await raise(id, { alertType: 'ALERT_RECOVERY', createdAt: new Date(time + 12) });
+  await flaps(6, 20);
+  expect(types()).toEqual(['ALERT_FAILURE_REMAIN', 'ALERT_RECOVERY']);
+  expect(await log('&status=RATE_LIMITED')).toHaveLength(7);
+});
+
 test('a deleted channel, an unreadable secret, a channel of another account', async () => {
   const gone = await createChannel('WEBHOOK', { url: 'http://127.0.0.1:1' });
   await raise(gone);
@@ -279,6 +301,22 @@ test('a deleted channel, an unreadable secret, a channel of another account', as
     key: bench.service.foreign.key,
   });
   expect(foreign.body).toEqual([]);
+});
+
+test('a channel test shows the status of the answer and not its body', async () => {
+  const inside = await receiver((_request, response) => response.writeHead(403).end('credentials of a host'));
+  const id = await createChannel('WEBHOOK', { url: inside.url });
+  expect((await bench.service.call('POST', `/v1/alert-channels/${id}/test`)).status).toBe(202);
+  await allTries();
+  const good = await receiver((_request, response) => response.end('content of a host'));
+  const second = await createChannel('CHAT_A', { url: good.url });
+  expect((await bench.service.call('POST', `/v1/alert-channels/${second}/test`)).status).toBe(202);
+  await allTries();
+  expect(
+    (await log())
+      .map(({ notificationResult }) => notificationResult)
+      .sort((a, b) => String(a).localeCompare(String(b))),
+  ).toEqual(['HTTP 200', 'HTTP 403']);
 });
 
 test('a channel test is sent in the same way', async () => {

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { callTarget, type Call, type Calling } from '../../../src/service/notifications/http-call.ts';
-import { kindOfAddress, type AddressKind } from '../../../src/service/engine/target-address.ts';
+import { kindOfAddress, type AddressKind } from '../../../src/addresses/address-kind.ts';
 import { startReceiver, type Receiver, type Received } from '../../helpers/service/notification-targets.ts';
 
 /** Calls of notifications to targets that are slow, down, redirect, or are where nothing may go. */

@@ -14,13 +14,14 @@ import type { TestService } from '../../helpers/service/service.ts';
 
 /**
  * Every route of the document with inputs made from its schemas: no 5xx, no answer later than 5 s, none that the document does
- * not describe (the test service looks at each). FUZZ_SEED repeats a run, FUZZ_SECONDS makes it longer.
+ * not describe (the test service looks at each). FUZZ_SEED repeats a run; FUZZ_SECONDS or FUZZ_REQUESTS makes it longer.
  */
 
 // oxlint-disable-next-line eslint/no-restricted-properties -- settings of this test
-const { FUZZ_SEED, FUZZ_SECONDS } = process.env;
+const { FUZZ_SEED, FUZZ_SECONDS, FUZZ_REQUESTS } = process.env;
 const seed = Number(FUZZ_SEED ?? 20_260_401);
-const budgetMs = Number(FUZZ_SECONDS ?? 8) * 1000;
+const minRequests = Number(FUZZ_REQUESTS ?? 0);
+const budgetMs = Number(FUZZ_SECONDS ?? (minRequests > 0 ? 0 : 8)) * 1000;
 const slowestMs = 5000;
 const atOnce = 4;
 
@@ -105,57 +106,111 @@ function makeRequest(operation: Operation, components: Components, chance: Chanc
   return { path: url, body: isHostile ? spoiled(base, chance) : base };
 }
 
+const types = [
+  'text/plain',
+  'application/xml',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=x',
+  'application/json; charset=utf-16',
+  'application/json;;',
+  'application/json, text/plain',
+  '/',
+];
+/** Headers that change how a request is read. */
+const headers: readonly { [name: string]: string }[] = [
+  { 'x-service-account': "'" },
+  { 'x-service-account': 'x'.repeat(2000) },
+  { 'content-encoding': 'gzip' },
+  { 'content-encoding': 'br' },
+  { 'content-encoding': 'gzip, gzip' },
+  { accept: 'text/html;q=x, */*;;' },
+  { range: 'bytes=9-1, -0' },
+  { 'content-range': 'bytes 5-1/0' },
+  { 'if-none-match': 'W/"' },
+  { 'x-forwarded-for': '::1, x, 999.1.1.1' },
+  { 'x-forwarded-proto': 'javascript' },
+  { cookie: '__proto__=1; a' },
+];
+
+/** The body as other programs and attackers write it: not JSON, doubled fields, deep, large, cut. */
+function asText(body: unknown, chance: Chance): string {
+  const text = JSON.stringify(body) ?? 'null';
+  const isFilled = text.startsWith('{') && text.length > 2;
+  return chance.pick([
+    () => text.slice(0, Math.floor(text.length * chance.next())),
+    () => (isFilled ? `{${text.slice(1, -1)},${text.slice(1)}` : `[${text},${text}]`),
+    () => (isFilled ? `${text.slice(0, -1)},"__proto__":{"a":1}}` : text),
+    () => (isFilled ? `${text.slice(0, -1)},"x":1e999}` : text),
+    () => (isFilled ? `${text.slice(0, -1)},"x":-0.0e-400}` : text),
+    () => `\ufeff${text}`,
+    () => '{"a":'.repeat(30_000),
+    () => `{"name":"${'x'.repeat(2_000_000)}"}`,
+    () => `{"tags":[${'"a",'.repeat(25_000)}"a"]}`,
+    () => `${' '.repeat(300_000)}${text}`,
+    () => '{"name":"\\u0000\\ud800"}',
+  ])();
+}
+
 /** A DELETE that works would leave the others nothing to work on. */
 const spares = (operation: Operation) => operation.method === 'DELETE' || operation.path.endsWith('/cancel');
 
-test('no input makes a route fail, hang, or send an undocumented response', { timeout: 60_000 }, async () => {
-  const { operations, components } = await readDocument();
-  expect(operations.length).toBeGreaterThan(100);
-  const failures: string[] = [];
-  const statuses = new Map<string, Set<number>>();
-  const end = performance.now() + budgetMs;
-  let sent = 0;
+test(
+  'no input makes a route fail, hang, or send an undocumented response',
+  { timeout: 60_000 + minRequests * 100 },
+  async () => {
+    const { operations, components } = await readDocument();
+    expect(operations.length).toBeGreaterThan(100);
+    const failures: string[] = [];
+    const statuses = new Map<string, Set<number>>();
+    const end = performance.now() + budgetMs;
+    let sent = 0;
 
-  async function sendOne(operation: Operation, chance: Chance): Promise<void> {
-    const { path, body } = makeRequest(operation, components, chance);
-    if (spares(operation) && path.split('?', 1)[0] === everything.pathOf(operation.path)) return;
-    const begun = performance.now();
-    const shown = `${operation.method} ${path.slice(0, 300)} ${JSON.stringify(body)?.slice(0, 600) ?? ''}`;
-    try {
-      // A status without a description, or a body that is not as described, throws.
-      const { status } = await service.call(operation.method, path, {
-        ...(body === undefined ? {} : { body: chance.is(0.01) ? chance.pick(hostileTexts) : body }),
-        headers: chance.is(0.01) ? { 'x-service-account': "'" } : {},
-      });
-      if (status >= 500 && status !== 503 && status !== 507) failures.push(`${status}: ${shown}`);
-      const name = `${operation.method} ${operation.path}`;
-      statuses.set(name, (statuses.get(name) ?? new Set()).add(status));
-    } catch (error) {
-      failures.push(`${error instanceof Error ? error.message.slice(0, 1500) : String(error)}: ${shown}`);
+    async function sendOne(operation: Operation, chance: Chance): Promise<void> {
+      const { path, body } = makeRequest(operation, components, chance);
+      if (spares(operation) && path.split('?', 1)[0] === everything.pathOf(operation.path)) return;
+      const begun = performance.now();
+      const shown = `${operation.method} ${path.slice(0, 300)} ${JSON.stringify(body)?.slice(0, 600) ?? ''}`;
+      try {
+        // A status without a description, or a body that is not as described, throws.
+        const { status } = await service.call(operation.method, path, {
+          ...(body === undefined ? {} : { body: chance.is(0.06) ? asText(body, chance) : body }),
+          headers: {
+            ...(chance.is(0.05) ? chance.pick(headers) : {}),
+            ...(body !== undefined && chance.is(0.03) ? { 'content-type': chance.pick(types) } : {}),
+          },
+          ...(chance.is(0.01) ? { key: chance.pick([null, 'x', "'"]) } : {}),
+        });
+        if (status >= 500 && status !== 503 && status !== 507) failures.push(`${status}: ${shown}`);
+        const name = `${operation.method} ${operation.path}`;
+        statuses.set(name, (statuses.get(name) ?? new Set()).add(status));
+      } catch (error) {
+        failures.push(`${error instanceof Error ? error.message.slice(0, 1500) : String(error)}: ${shown}`);
+      }
+      const tookMs = performance.now() - begun;
+      if (tookMs > slowestMs) failures.push(`${Math.round(tookMs)} ms: ${shown}`);
+      sent += 1;
     }
-    const tookMs = performance.now() - begun;
-    if (tookMs > slowestMs) failures.push(`${Math.round(tookMs)} ms: ${shown}`);
-    sent += 1;
-  }
 
-  // Rounds over all routes, so that a slow machine tries each at least once.
-  for (let round = 0; round === 0 || (performance.now() < end && failures.length < 20); round++) {
-    const queue = operations.entries();
-    await Promise.all(
-      Array.from({ length: atOnce }, async () => {
-        for (const [index, operation] of queue) {
-          if (round > 0 && performance.now() > end) return;
-          await sendOne(operation, createChance(seed + round * 1009 + index * 1_000_003));
-        }
-      }),
-    );
-  }
-  expect(failures, `seed ${seed}, ${sent} requests`).toEqual([]);
-  expect(sent).toBeGreaterThanOrEqual(operations.length - 40);
-  // The inputs reach what is behind the validation.
-  const worked = [...statuses.values()].filter((seen) => [...seen].some((status) => status < 300)).length;
-  expect(worked).toBeGreaterThan(40);
-});
+    // Rounds over all routes, so that a slow machine tries each at least once.
+    const goesOn = () => sent < minRequests || performance.now() < end;
+    for (let round = 0; round === 0 || (goesOn() && failures.length < 20); round++) {
+      const queue = operations.entries();
+      await Promise.all(
+        Array.from({ length: atOnce }, async () => {
+          for (const [index, operation] of queue) {
+            if (round > 0 && !goesOn()) return;
+            await sendOne(operation, createChance(seed + round * 1009 + index * 1_000_003));
+          }
+        }),
+      );
+    }
+    expect(failures, `seed ${seed}, ${sent} requests`).toEqual([]);
+    expect(sent).toBeGreaterThanOrEqual(operations.length - 40);
+    // The inputs reach what is behind the validation.
+    const worked = [...statuses.values()].filter((seen) => [...seen].some((status) => status < 300)).length;
+    expect(worked).toBeGreaterThan(40);
+  },
+);
 
 test('trigger calls respond at once, whatever their parameters contain', async () => {
   const { db } = service;

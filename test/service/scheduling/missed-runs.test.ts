@@ -33,7 +33,7 @@ describe.each(databases)('missed runs: $name', (database) => {
           reason: {
             code: 'NOT_SCHEDULED',
             owner: 'ours',
-            message: 'the service was not running when the run was due',
+            message: 'the service or its database was not available when the run was due',
           },
         },
       ]);
@@ -42,6 +42,69 @@ describe.each(databases)('missed runs: $name', (database) => {
       expect((await jobs()).map((job) => [job.checkId, job.at.toISOString()])).toEqual([
         [checkId, '2026-03-04T06:07:06.000Z'],
       ]);
+    });
+
+    it('records a gap as one record, with the run that was queued before it and no agent could claim', async () => {
+      const { db, service, accountId } = bench;
+      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+      await service.scheduler.tick();
+      clock.set('2026-03-04T05:07:06.000Z');
+      await service.scheduler.tick();
+      expect(await jobs()).toHaveLength(1);
+      // Away from 05:07:06 to 05:17:08; the run of 05:17:06 still takes place.
+      clock.set('2026-03-04T05:17:08.000Z');
+      const restarted = await createAgentService(db, clock);
+      await restarted.scheduler.real.tick();
+      const agent = await connectAgent(restarted.app, bench.office);
+      const [job] = await agent.claim();
+      expect(job?.dueAt).toBe('2026-03-04T05:17:06.000Z');
+      for (let second = 0; second < 40; second++) {
+        clock.advance(1_000);
+        await restarted.scheduler.real.tick();
+      }
+      const record = (count: number, from: string, to: string) => ({
+        started: new Date(from),
+        stopped: new Date(to),
+        details: { count, from, to, reason: 'NOT_SCHEDULED' },
+        reason: { code: 'NOT_SCHEDULED' },
+      });
+      expect(await missed()).toMatchObject([
+        record(10, '2026-03-04T05:07:06.000Z', '2026-03-04T05:16:06.000Z'),
+      ]);
+      // A run that nobody claims afterwards is not part of the gap.
+      if (job === undefined) throw new Error('no job');
+      await agent.report(resultOf(job, clock.now()));
+      expect(await codes()).toEqual(['NOT_SCHEDULED']);
+      await restarted.app.close();
+    });
+
+    it('never extends a record across runs that another record has', async () => {
+      const { db, service, accountId, office } = bench;
+      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+      await service.scheduler.tick();
+      const agent = await connectAgent(service.app, office);
+      // 05:07:06 and 05:08:06 are not claimed, then the service is away, then runs are not claimed again.
+      const steps = async (until: string) => {
+        while (clock.now() < Date.parse(until)) {
+          clock.advance(10_000);
+          await agent.claim(0);
+          await service.scheduler.tick();
+        }
+      };
+      await steps('2026-03-04T05:09:20Z');
+      clock.set('2026-03-04T05:20:30Z');
+      await service.scheduler.tick();
+      await steps('2026-03-04T05:24:00Z');
+      const records = await missed();
+      expect(records.map(({ details }) => details)).toMatchObject([
+        { count: 2, to: '2026-03-04T05:08:06.000Z', reason: 'NOT_CLAIMED' },
+        { from: '2026-03-04T05:09:06.000Z', reason: 'NOT_SCHEDULED' },
+        { reason: 'NOT_CLAIMED' },
+      ]);
+      for (const [index, { started }] of records.entries()) {
+        const before = records[index - 1];
+        if (before !== undefined) expect(started.getTime()).toBeGreaterThan(before.stopped.getTime());
+      }
     });
 
     it('still creates a run that a short restart delayed', async () => {

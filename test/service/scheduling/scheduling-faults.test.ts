@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createVacuum } from '../../../src/service/engine/vacuum.ts';
+import { createScheduler } from '../../../src/service/scheduling/scheduler.ts';
 import { createSweep } from '../../../src/service/scheduling/sweep.ts';
 import {
   addAccount,
@@ -10,6 +11,7 @@ import {
   connectAgent,
   createAgentService,
   createClock,
+  emptyAccounts,
   silent,
 } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
@@ -51,23 +53,112 @@ describe('on the embedded database', () => {
     };
     const sweep = createSweep({ db: reached, now: clock.now, log: silent, partitions: createPartitions(db) });
     const state = async () => (await db.query<{ state: string }>('select state from jobs'))[0]?.state;
+    /** As the sweep does it, once a second. */
+    const seconds = async (count: number) => {
+      for (let n = 0; n < count; n++) {
+        clock.advance(1_000);
+        await sweep.tick();
+      }
+    };
     await sweep.tick();
-    clock.advance(29_000);
+    await seconds(29);
     await agent.renew(job === undefined ? [] : [job]);
-    await sweep.tick();
     isAway = true;
     // Longer than the lease: its agent could not renew it.
     clock.advance(60_000);
     await expect(sweep.tick()).rejects.toThrow('the connection was closed');
     isAway = false;
     await sweep.tick();
-    clock.advance(29_000);
-    await sweep.tick();
+    await seconds(29);
     expect(await state()).toBe('leased');
-    clock.advance(1_000);
-    await sweep.tick();
+    await seconds(1);
     expect(await state()).toBe('queued');
     await service.app.close();
+  });
+
+  test(
+    'a database that stops for 40 s, in any statement of the sweep, costs no agent its leases',
+    { timeout: 120_000 },
+    async () => {
+      let statements = 0;
+      for (let pausedAt = 1; pausedAt < 20; pausedAt++) {
+        await emptyAccounts(db);
+        const clock = createClock(start);
+        const service = await createAgentService(db, clock);
+        const accountId = await addAccount(db);
+        const office = await addLocation(db, { accountId, slug: 'office' });
+        const agent = await connectAgent(service.app, office);
+        await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+        clock.advance(60_000);
+        await agent.claim(0);
+        await service.scheduler.tick();
+        const [job] = await agent.claim();
+        if (job === undefined) throw new Error('no job');
+        await db.query('update checks set activated = false');
+
+        let isArmed = false;
+        statements = 0;
+        const pauses = () => {
+          if (isArmed && ++statements === pausedAt) clock.advance(40_000);
+        };
+        const counted = (on: Db): Db => ({
+          ...on,
+          query: async (text, params) => {
+            pauses();
+            return on.query(text, params);
+          },
+          tx: (work) => on.tx((tx) => work(counted(tx))),
+        });
+        const partitions = createPartitions(db);
+        const sweep = createSweep({ db: counted(db), now: clock.now, log: silent, partitions });
+        for (let second = 0; second < 40; second++) {
+          clock.advance(1_000);
+          if (second % 5 === 0) await agent.renew([job]);
+          await sweep.tick();
+        }
+        await agent.renew([job]);
+        isArmed = true;
+        await sweep.tick();
+        isArmed = false;
+        for (let second = 0; second < 5; second++) {
+          clock.advance(1_000);
+          await sweep.tick();
+        }
+        expect([pausedAt, await agent.renew([job])]).toMatchObject([pausedAt, { renewed: [job.jobId] }]);
+        await service.app.close();
+        if (statements < pausedAt) return;
+      }
+      throw new Error(`the sweep has more statements than expected: ${statements}`);
+    },
+  );
+
+  test('a clock that jumps forward by an hour makes no missed runs, and runs continue at once', async () => {
+    await emptyAccounts(db);
+    const clock = createClock(start);
+    let adopted = 0;
+    const accountId = await addAccount(db);
+    await addLocation(db, { accountId, slug: 'office' });
+    await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+    const scheduler = createScheduler({
+      db,
+      now: clock.now,
+      adopted: () => adopted,
+      log: silent,
+      random: () => 0,
+    });
+    await scheduler.tick();
+    clock.advance(3_600_000);
+    adopted = 3_600_000;
+    await scheduler.tick();
+    expect(await db.query('select 1 from check_results')).toEqual([]);
+    clock.advance(60_000);
+    await scheduler.tick();
+    // The last moment before the jump's end still takes place: it is not late.
+    expect(await db.query('select due_at as at from jobs order by 1')).toEqual([
+      { at: new Date('2026-03-04T06:06:06.000Z') },
+      { at: new Date('2026-03-04T06:07:06.000Z') },
+    ]);
+    expect(await db.query('select 1 from check_results')).toEqual([]);
   });
 
   test('a table is vacuumed once a fifth of it, and a thousand rows, are of no use', async () => {

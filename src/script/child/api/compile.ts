@@ -1,4 +1,5 @@
 import * as vm from 'node:vm';
+import { shortened } from '../shortened.ts';
 
 /** An error that the check's author must fix: reported as SCRIPT_INVALID, not as an exception of its code. */
 export class Refusal extends Error {
@@ -49,5 +50,5 @@ export function json(path: string, content: string): unknown {
 
 /** `text` cut for a message. */
 export function shown(text: string, length = 100): string {
-  return text.length > length ? `${text.slice(0, length)}…` : text;
+  return shortened(text, length);
 }

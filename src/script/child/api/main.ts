@@ -12,6 +12,7 @@ import {
 import { Refusal } from './compile.ts';
 import { createModules, type ScriptModules } from './modules.ts';
 import { describe, environmentChanges, readBody, readOnly, readRequest, responseOf } from './values.ts';
+import { shortened } from '../shortened.ts';
 
 /**
  * The process that runs the setup and teardown scripts of one API check run. It starts in the folder of its runtime
@@ -46,7 +47,7 @@ function log(level: 'debug' | 'info' | 'warn' | 'error', values: unknown[]): voi
   } catch {
     msg = 'a value that cannot be shown';
   }
-  send({ kind: 'log', level, msg: msg.slice(0, logLineLength) });
+  send({ kind: 'log', level, msg: shortened(msg, logLineLength - 1) });
 }
 
 function reportSecret(name: string, value: unknown): void {

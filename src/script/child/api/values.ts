@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { bytesBetween, type ChangedRequest, type RequestMessage, type ResponseMessage } from './messages.ts';
 import { Refusal } from './compile.ts';
+import { shortened } from '../shortened.ts';
 
 /** Reads what a script left in its globals back into the agent's own formats. The values may be anything. */
 
@@ -35,7 +36,7 @@ function pairs(value: unknown, name: string): { [name: string]: string } {
   for (const [key, each] of Object.entries(value)) {
     if (each === undefined || each === null) continue;
     const plain = typeof each === 'number' || typeof each === 'boolean' ? String(each) : each;
-    read.push([key, text(plain, `${name}[${JSON.stringify(key.slice(0, 100))}]`)]);
+    read.push([key, text(plain, `${name}[${JSON.stringify(shortened(key, 100))}]`)]);
   }
   return Object.fromEntries(read);
 }
@@ -115,9 +116,9 @@ export function describe(thrown: unknown): { message: string; stack: string } {
   try {
     if (thrown instanceof Error) {
       const { name, message, stack } = thrown;
-      return { message: `${name}: ${message}`.slice(0, 2000), stack: String(stack).slice(0, 20_000) };
+      return { message: shortened(`${name}: ${message}`, 2000), stack: shortened(String(stack), 20_000) };
     }
-    return { message: inspect(thrown, { depth: 1 }).slice(0, 2000), stack: '' };
+    return { message: shortened(inspect(thrown, { depth: 1 }), 2000), stack: '' };
   } catch {
     return { message: 'a value that cannot be shown', stack: '' };
   }

@@ -5,6 +5,8 @@ import { newMoments, phasesOf, rounded, watchPhases, type Moments } from './phas
 import { plainText } from './text.ts';
 import { holderOf, watchMethod, type Methods } from './wrap.ts';
 import { withoutStep } from './playwright-step.ts';
+import { isSensitiveHeader } from '../sensitive-headers.ts';
+import { shortened } from '../shortened.ts';
 
 /** The part of Playwright's APIResponse that the capture uses. */
 type Response = {
@@ -34,8 +36,6 @@ export type CallWatch = {
 const verbs = ['get', 'post', 'put', 'patch', 'delete', 'head', 'fetch'];
 /** Read by getAPIResponseTime of the helpers package. */
 const responseTime = Symbol.for('location-agent.responseTime');
-/** Always hidden, whether or not the value is secret. */
-const hiddenHeaders = /^(authorization|proxy-authorization|cookie|set-cookie|x-api-key|x-auth-token)$/i;
 const textType = /^text\/|json|xml|javascript|x-www-form-urlencoded|graphql/i;
 
 /** Prepares the capture of API calls; call the result with each new APIRequestContext. */
@@ -70,7 +70,7 @@ export function watchCalls(options: CallWatch): (requestContext: unknown) => voi
             ...record(call, durationMs, response.url()),
             response: {
               status: response.status(),
-              statusText: response.statusText().slice(0, bounds.shortText),
+              statusText: shortened(response.statusText(), bounds.shortText),
               headers: boundedHeaders(headers),
               ...body,
             },
@@ -111,8 +111,8 @@ function record(call: Call, durationMs: number, finalUrl: string | null): CallRe
     startTime: call.startTime,
     durationMs: rounded(durationMs),
     request: {
-      method: String(method).toUpperCase().slice(0, 32),
-      url: absolute(String(url ?? ''), finalUrl).slice(0, bounds.url),
+      method: shortened(String(method).toUpperCase(), 32),
+      url: shortened(absolute(String(url ?? ''), finalUrl), bounds.url),
       headers: boundedHeaders(headers as Methods), // an object of headers
       body: requestBody(options) ?? textOrNull(ask('postData')),
     },
@@ -133,19 +133,19 @@ function absolute(url: string, finalUrl: string | null): string {
 }
 
 function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value.slice(0, bounds.bodyText) : null;
+  return typeof value === 'string' ? shortened(value, bounds.bodyText) : null;
 }
 
 function requestBody(options: Methods): string | null {
   const body = options['data'] ?? options['form'] ?? options['multipart'];
   if (body === undefined || body === null) return null;
-  if (typeof body === 'string') return body.slice(0, bounds.bodyText);
+  if (typeof body === 'string') return shortened(body, bounds.bodyText);
   if (Buffer.isBuffer(body)) return `(${body.length} bytes)`;
   try {
     const text = JSON.stringify(body, (_, value: unknown) =>
       isBufferJson(value) ? '(bytes)' : typeof value === 'bigint' ? String(value) : value,
     );
-    return text.slice(0, bounds.bodyText);
+    return shortened(text, bounds.bodyText);
   } catch {
     return null;
   }
@@ -160,7 +160,10 @@ function boundedHeaders(headers: Methods): { [name: string]: string } {
     .slice(0, bounds.headers)
     .map(([name, value]) => {
       const text = Array.isArray(value) ? value.join(', ') : String(value);
-      return [name.slice(0, 200), hiddenHeaders.test(name) ? '*********' : text.slice(0, bounds.headerValue)];
+      return [
+        shortened(name, 200),
+        isSensitiveHeader(name) ? '*********' : shortened(text, bounds.headerValue),
+      ];
     });
   return Object.fromEntries(entries) as { [name: string]: string }; // built from pairs of strings
 }
@@ -178,7 +181,9 @@ async function bodyOf(
     const bytes = (await withoutStep(owner, () => response.body())) as Buffer; // body() resolves with it
     const type = headers['content-type'] ?? '';
     const isText = type === '' ? !bytes.subarray(0, 1024).includes(0) : textType.test(type);
-    const text = isText ? bytes.subarray(0, bounds.bodyText).toString('utf8') : null;
+    const text = isText
+      ? shortened(bytes.subarray(0, bounds.bodyText + 4).toString('utf8'), bounds.bodyText)
+      : null;
     return { body: text, bodyBytes: bytes.length };
   } catch {
     return { body: null, bodyBytes: Number.isFinite(announced) ? announced : 0 };

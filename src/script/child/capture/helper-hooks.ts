@@ -1,5 +1,6 @@
 import type { RecordFile } from './file.ts';
 import { bounds, type TestKey } from './format.ts';
+import { shortened } from '../shortened.ts';
 
 /** Set while tests run; the helpers package calls it. */
 const hooks = Symbol.for('location-agent.hooks');
@@ -21,7 +22,7 @@ export function provideHooks(options: {
     value: {
       markDegraded: (reason: unknown) => {
         if (marks++ >= 1000) return;
-        const text = typeof reason === 'string' ? reason.slice(0, bounds.shortText) : '';
+        const text = typeof reason === 'string' ? shortened(reason, bounds.shortText) : '';
         file.write({ kind: 'degraded', test: options.currentTest(), reason: text });
       },
       secret: (value: unknown) => {

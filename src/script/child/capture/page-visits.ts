@@ -2,6 +2,7 @@ import type { RecordFile } from './file.ts';
 import { bounds, type CountsRecord, type VisitRecord } from './format.ts';
 import { plainText } from './text.ts';
 import type { Methods } from './wrap.ts';
+import { shortened } from '../shortened.ts';
 
 /** The part of Playwright's pages that the capture uses. */
 export type Emitter = { on: (event: string, listener: (value: never) => void) => void };
@@ -76,7 +77,7 @@ export function createVisitRecords(file: RecordFile): VisitRecords {
       kind: 'visit',
       id: nextVisit++,
       startTime: Date.now(),
-      url: url.slice(0, bounds.url),
+      url: shortened(url, bounds.url),
       vitals: {},
       onContentLoad: null,
       onLoad: null,

@@ -1,3 +1,5 @@
+import { shortened } from '../shortened.ts';
+
 /** Texts for people: no terminal colours, limited length. */
 
 // oxlint-disable-next-line no-control-regex -- terminal sequences are made of control characters
@@ -7,7 +9,9 @@ const terminalSequence = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u
 export function plainText(text: string, maxLength: number): string {
   // Twice the limit leaves room for removed sequences, and limits the work on a text of many megabytes.
   const plain = text.slice(0, maxLength * 2).replaceAll(terminalSequence, '');
-  return plain.length > maxLength ? `${plain.slice(0, maxLength - 1)}…` : plain;
+  if (plain.length <= maxLength && text.length <= maxLength * 2) return plain;
+  // With its colours removed the start may be short; the mark still says that more followed.
+  return plain.length < maxLength ? `${plain}…` : shortened(plain, maxLength - 1);
 }
 
 export type ErrorParts = {

@@ -5,6 +5,7 @@ import { watchCalls } from '../capture/calls.ts';
 import { openRecordFile } from '../capture/file.ts';
 import type { TestKey } from '../capture/format.ts';
 import { watchPages } from '../capture/pages.ts';
+import { watchReadHeaders } from '../capture/read-headers.ts';
 import { captureVerdicts } from '../capture/verdicts.ts';
 import { holderOf, watchMethod, type Methods } from '../capture/wrap.ts';
 import { runPlainScript } from './plain-script.ts';
@@ -60,6 +61,11 @@ function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): 
     }
   };
   captureVerdicts({ require, runnerFolder, file, currentTest, onSecret });
+  const keepSecret = (value: string) => {
+    file.write({ kind: 'secret', value });
+    onSecret?.(value);
+  };
+  watchReadHeaders({ require, coreFolder, onSecret: keepSecret });
   const watchRequestContext = watchCalls({ storage, coreFolder, file, currentTest });
   const watchPagesOf = watchPages({ storage, coreFolder, file });
 

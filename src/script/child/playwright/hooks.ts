@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { watchBrowserProcess } from './browser-process.ts';
 import { hideFrames } from './frames.ts';
 import { hasOwnSettings, type LaunchOptions } from './launch-options.ts';
+import { shortened } from '../shortened.ts';
 
 type BrowserLike = {
   on: (event: 'disconnected', listener: () => void) => void;
@@ -70,7 +71,7 @@ export function watchBrowser(runtimeFolder: string, send: SendToHost): void {
       },
       (error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
-        send({ type: 'browser', state: 'failed', message: message.slice(0, 2000) });
+        send({ type: 'browser', state: 'failed', message: shortened(message, 2000) });
       },
     );
     return launching;

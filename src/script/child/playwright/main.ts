@@ -7,6 +7,7 @@ import { openChannel } from '../channel.ts';
 import { deferModules, unusedPaths } from './deferred.ts';
 import { watchSecrets } from './hooks.ts';
 import CaptureReporter from './reporter.ts';
+import { shortened } from '../shortened.ts';
 
 /**
  * Playwright's test runner, loaded and waiting: `node playwright-main.js <runtime folder>`. It also starts a worker
@@ -80,8 +81,8 @@ function follow(worker: ChildProcess): void {
       return;
     }
     const lines = (rest[stream] + chunk.toString('utf8')).split('\n');
-    rest[stream] = (lines.pop() ?? '').slice(0, maxLineLength);
-    for (const line of lines) channel.send({ type: 'log', stream, line: line.slice(0, maxLineLength) });
+    rest[stream] = shortened(lines.pop() ?? '', maxLineLength);
+    for (const line of lines) channel.send({ type: 'log', stream, line: shortened(line, maxLineLength) });
   };
   for (const stream of ['stdout', 'stderr'] as const) {
     // Output of programs that the tests start; the tests' own output arrives as messages.

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { bounds, type RunReport, type StepReport, type TestReport } from '../capture/format.ts';
 import { errorText, plainText, type ErrorParts } from '../capture/text.ts';
 import type { Step, TestResult } from '../capture/reporter-types.ts';
+import { shortened } from '../shortened.ts';
 
 /** The part of Playwright's reporter interface that the reporter uses, the same in all runtimes. */
 type Config = { rootDir?: string; version?: string };
@@ -75,7 +76,7 @@ export default class CaptureReporter {
   #report(event: string, ms: number): void {
     if (++this.#reported > maxReported) return;
     const sendLine: unknown = Reflect.get(globalThis, Symbol.for('location-agent.sendLine'));
-    const line = `${event.replaceAll(/\s+/g, ' ').slice(0, 300)} (${Math.round(ms)} ms)`;
+    const line = `${shortened(event.replaceAll(/\s+/g, ' '), 300)} (${Math.round(ms)} ms)`;
     if (typeof sendLine === 'function') (sendLine as (line: string) => void)(line); // set by main.ts
   }
 

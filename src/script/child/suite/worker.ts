@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { openRecordFile } from '../capture/file.ts';
 import type { TestKey } from '../capture/format.ts';
 import { holderOf, watchMethod, type Method, type Methods } from '../capture/wrap.ts';
+import { watchReadHeaders } from '../capture/read-headers.ts';
 import { hasHooks, provideHooks } from '../capture/helper-hooks.ts';
 import { watchSoftFailures } from '../capture/soft-failures.ts';
 import { loader, playwrightFolder, suiteSettings } from './playwright.ts';
@@ -34,6 +35,7 @@ export function watchTests(): void {
     library ??= loadLibrary();
     watchSoftFailures(holderOf(library.test.info(), '_failWithError'), file, currentTest);
     watchResponses(library.request);
+    watchHeaders((value) => file.write({ kind: 'secret', value }));
   });
 }
 
@@ -60,6 +62,14 @@ function beforeFirstTest(work: () => void): void {
     return (send as unknown as Method).apply(process, args);
   };
   process.send = watched as unknown as typeof send;
+}
+
+/** Values of sensitive headers that tests read are secrets of the run. */
+function watchHeaders(onSecret: (value: string) => void): void {
+  const playwright = playwrightFolder();
+  if (playwright === null) return;
+  const package_ = loader.resolve('playwright-core/package.json', { paths: [playwright] });
+  watchReadHeaders({ require: loader, coreFolder: dirname(package_), onSecret });
 }
 
 const verbs = ['get', 'post', 'put', 'patch', 'delete', 'head', 'fetch'];

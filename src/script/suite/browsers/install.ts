@@ -5,6 +5,7 @@ import { installEnvironment, programEnvironment, registrySettings } from '../ins
 import { networkTrouble, causeOf as npmCauseOf, outputTail } from '../install/output.ts';
 import type { Engine, PackageManager, RunProgram, SuitePlace } from '../place/place.ts';
 import { playwrightIn } from './wanted.ts';
+import { shortened } from '../../../shortened.ts';
 
 /**
  * Two methods to install Playwright's own browser builds. Builds that all runs share are installed by a Playwright that
@@ -81,7 +82,7 @@ export async function installShared(folder: string, options: SharedInstall): Pro
   if (found?.version !== version) {
     const lines = tail.lines();
     const cause = networkTrouble('npm', lines) ?? npmCauseOf('npm', lines) ?? lines.at(-1) ?? 'npm failed';
-    const why = fetched.timedOut ? 'npm did not finish in time' : cause.trim().slice(0, 500);
+    const why = fetched.timedOut ? 'npm did not finish in time' : shortened(cause.trim(), 500);
     return `${noSharedInstall}${version} cannot be fetched from the agent's registry: ${why}`;
   }
   const own = Object.values(found.folders);
@@ -143,7 +144,7 @@ async function runInstall(
   if (end.aborted) signal.throwIfAborted();
   if (end.code === 0) return null;
   const how = end.timedOut ? `it did not finish within ${Math.round(timeoutMs / 1000)} s` : causeOf(lines);
-  return `playwright install failed: ${(how ?? `exit code ${end.code}`).trim().slice(0, 500)}`;
+  return `playwright install failed: ${shortened((how ?? `exit code ${end.code}`).trim(), 500)}`;
 }
 
 /** The line of `playwright install`'s output that gives the cause of its failure; null = there is none. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { toError } from '../../../errors.ts';
 import { removeTree } from '../../process/remove-tree.ts';
 import { codeOf } from '../../../system-errors.ts';
+import { shortened } from '../../../shortened.ts';
 
 /**
  * Playwright's own browser builds, kept across runs: one folder per browser and revision, renamed into place when it is
@@ -83,7 +84,7 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
           // A failure applies only to these browsers or this host: a missing WebKit build must not block Chromium.
           // The version comes from the project and may be any text.
           const all = unreachable.test(failure.replaceAll(version, '')) ? null : names;
-          const note = { from, version, names: all, at: now(), failure: failure.slice(0, 1000) };
+          const note = { from, version, names: all, at: now(), failure: shortened(failure, 1000) };
           await writeFile(noteFile, JSON.stringify(note));
         }
         return failure;

@@ -2,9 +2,10 @@ import { AgentError, toError } from '../../../errors.ts';
 import { reasonOf } from '../../../protocol/reasons.ts';
 import { SuiteFailed } from '../place/place.ts';
 import { maxPathBytes } from './paths.ts';
+import { shortened } from '../../../shortened.ts';
 
 /** The name of an entry in a message. */
-export const shown = (name: string): string => JSON.stringify(name.slice(0, 200));
+export const shown = (name: string): string => JSON.stringify(shortened(name, 200));
 /** Rounds down to MB. */
 export const megabytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MB`;
 

@@ -18,6 +18,7 @@ import type { Suite } from '../../../protocol/suite.ts';
 import type { Engine } from '../place/place.ts';
 import { codeOf } from '../../../system-errors.ts';
 import { readIfThere } from '../../process/read-if-there.ts';
+import { shortened } from '../../../shortened.ts';
 
 /**
  * Engines of suites: Node in several versions, and Bun, with npm, pnpm and yarn, as installed by `node
@@ -93,7 +94,7 @@ export function chooseEngine(
       'RUNTIME_UNAVAILABLE',
       has === ''
         ? `this agent has no engine for suites; install one with: ${remedy}`
-        : `this agent has no ${titles[name]} ${version.slice(0, 32)}; it has ${has}`,
+        : `this agent has no ${titles[name]} ${shortened(version, 32)}; it has ${has}`,
     );
   }
   const exact = version === engine.version || version.split('.').length <= parts;

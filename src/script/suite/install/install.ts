@@ -20,6 +20,7 @@ import {
 } from './registry-settings.ts';
 import { SuiteFailed, type Engine, type RunProgram, type SuitePlace } from '../place/place.ts';
 import type { SuiteDetails } from '../../interface/suite-run.ts';
+import { shortened } from '../../../shortened.ts';
 
 export type InstallOptions = {
   place: SuitePlace;
@@ -162,7 +163,7 @@ async function runInstaller(
     env,
     timeoutMs: Math.max(1, program.deadlineMs - performance.now()),
     signal,
-    writable: await pnpmLocks(options.manager),
+    shared: await pnpmLocks(options.manager),
     onLine: (line) => {
       tail.add(line);
       log('info', line);
@@ -229,11 +230,11 @@ function failed(
 ): SuiteFailed {
   const last = lines.filter((line) => line.trim() !== '').slice(-shownLines);
   const text = [
-    `${what}: ${command.slice(0, 300)}`,
-    ...(cause === null ? [] : [cause.slice(0, 1000)]),
+    `${what}: ${shortened(command, 300)}`,
+    ...(cause === null ? [] : [shortened(cause, 1000)]),
     ...(last.length === 0
       ? []
-      : ['The last lines of its output:', ...last.map((line) => line.slice(0, 200))]),
+      : ['The last lines of its output:', ...last.map((line) => shortened(line, 200))]),
   ];
   return new SuiteFailed(reasonOf('INSTALL_FAILED', text.join('\n')));
 }

@@ -1,4 +1,5 @@
 import type { PackageManager } from '../place/place.ts';
+import { shortened } from '../../../shortened.ts';
 
 /** Finds in an installer's output why it failed. */
 
@@ -12,7 +13,7 @@ export function outputTail(): OutputTail {
   let lines: string[] = [];
   return {
     add: (line) => {
-      lines.push(line.trimEnd().slice(0, maxLineLength));
+      lines.push(shortened(line.trimEnd(), maxLineLength));
       if (lines.length > 2 * maxLines) lines = lines.slice(-maxLines);
     },
     lines: () => lines.slice(-maxLines),

@@ -65,7 +65,11 @@ export type RunProgram = (program: {
   /** In addition to the run's own folders, the engine and the system. */
   readable?: readonly string[];
   writable?: readonly string[];
+  /** Writable folders in the machine's /tmp; not needed where it has a /tmp of its own. */
+  shared?: readonly string[];
   timeoutMs: number;
+  /** It runs tests, whose browsers may use their own sandbox. */
+  browserSandbox?: boolean;
   /** Milliseconds between TERM and KILL when it is stopped. */
   graceMs?: number;
   signal: AbortSignal;

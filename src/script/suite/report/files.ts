@@ -8,6 +8,7 @@ import { runFiles } from '../../child/suite/format.ts';
 import { attachedFile, type KeptFile } from '../../playwright/files.ts';
 import { removeTree } from '../../process/remove-tree.ts';
 import { addServiceBlock, jsonReportOf } from './json.ts';
+import { baseOf, nameOf, unique } from './file-names.ts';
 import type { ReadAttachment, ReadRun, ReadTest } from './lines.ts';
 import type { SuitePlace } from '../place/place.ts';
 import { isFailure, type JudgedTest, type Verdict } from './verdict.ts';
@@ -94,51 +95,6 @@ function attachmentsOf(tests: readonly JudgedTest[]): { base: string; attachment
     })
     .sort((a, b) => a.order - b.order)
     .flatMap(({ base, attachments }) => attachments.map((attachment) => ({ base, attachment })));
-}
-
-/** The prefix of a try's file names: its test file, its title, its project. */
-function baseOf(test: ReadTest, retry: number): string {
-  const stem = basename(test.file).replace(/(\.(spec|test))?\.\w+$/, '');
-  const words = safe([stem, ...test.titlePath.slice(1)].join('-')).slice(0, 100);
-  // For a title without a character that is allowed in a name.
-  const label = words === '' ? test.id.replaceAll(/[^A-Za-z0-9]/g, '').slice(-12) : words;
-  const parts = [label, safe(test.project).slice(0, 30), retry === 0 ? '' : `retry${retry}`];
-  return parts.filter((part) => part !== '').join('-');
-}
-
-const safe = (text: string): string => text.replaceAll(/[^A-Za-z0-9_]+/g, '-').replaceAll(/^-+|-+$/g, '');
-
-function nameOf(base: string, attachment: ReadAttachment, file: KeptFile): string {
-  if (file.type === 'trace') return `${base}.zip`;
-  if (file.type === 'video') return `${base}${extname(file.path) === '' ? '.webm' : extname(file.path)}`;
-  // Playwright names its copy of a file after the attachment and a hash.
-  const own = basename(attachment.path ?? attachment.name).replace(/-[0-9a-f]{40}(?=\.\w+$|$)/, '');
-  const word = safe(own.slice(0, own.length - extname(own).length)).slice(0, 50);
-  const ending = extname(own)
-    .replaceAll(/[^A-Za-z0-9.]/g, '')
-    .slice(0, 12);
-  const known = endings[attachment.contentType.split(';')[0] ?? ''] ?? '';
-  return `${base}-${word === '' ? 'attachment' : word}${ending === '' ? known : ending}`;
-}
-
-const endings: { readonly [contentType: string]: string } = {
-  'text/plain': '.txt',
-  'text/html': '.html',
-  'text/markdown': '.md',
-  'application/json': '.json',
-  'image/png': '.png',
-  'image/jpeg': '.jpg',
-};
-
-function unique(name: string, taken: Set<string>): string {
-  const ending = extname(name);
-  const stem = name.slice(0, name.length - ending.length).slice(0, 180);
-  for (let count = 1; ; count++) {
-    const each = count === 1 ? `${stem}${ending}` : `${stem}-${count}${ending}`;
-    if (taken.has(each)) continue;
-    taken.add(each);
-    return each;
-  }
 }
 
 /**

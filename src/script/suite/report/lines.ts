@@ -7,6 +7,7 @@ import { suiteBounds as bounds } from '../../child/suite/format.ts';
 import type { StepRun } from '../../interface/playwright-run.ts';
 import { amountOf, listOf, textOf, textOrNull, textsOf } from '../../process/unchecked.ts';
 import { fieldsOf, parsedJson, type Fields } from '../../../json-values.ts';
+import { shortened } from '../../../shortened.ts';
 
 /**
  * Reads the lines that the reporter and the helpers have written in all processes of a run: checked, bounded, one by
@@ -184,7 +185,7 @@ function takeTry(run: ReadRun, line: Fields, left: typeof room): void {
   entry.errorCount = amountOf(line['errorCount']);
   const errors = textsOf(line['errors'], bounds.errors, bounds.errorText);
   entry.errors = (left.errors > 0 ? errors : errors.slice(0, 1)).map((text) => {
-    const kept = text.slice(0, Math.max(shortError, left.errors));
+    const kept = shortened(text, Math.max(shortError, left.errors));
     left.errors -= kept.length;
     // A substring keeps the whole string in memory.
     return kept.length < text.length ? Buffer.from(kept).toString() : kept;

@@ -8,6 +8,7 @@ import { noMarks, readMarks, readRuns, type ReadAttachment } from './lines.ts';
 import type { ProgramEnd, SuitePlace } from '../place/place.ts';
 import type { SuiteDetails, SuiteTest, SuiteTotals } from '../../interface/suite-run.ts';
 import { judgedTests, summaryOf, verdictOf, type JudgedTest } from './verdict.ts';
+import { shortened } from '../../../shortened.ts';
 
 export type SuiteReport = {
   failure: Reason | null;
@@ -139,12 +140,12 @@ function suiteTestOf(
     degraded,
     durationMs: last?.durationMs ?? 0,
     retries: last?.retry ?? 0,
-    errors: errors.slice(0, 5).map((error) => error.slice(0, 4096)),
+    errors: errors.slice(0, 5).map((error) => shortened(error, 4096)),
     steps: [],
     attachments: test.tries
       .flatMap(({ attachments }) => attachments)
       .map((each) => ({
-        name: each.name.slice(0, 200),
+        name: shortened(each.name, 200),
         contentType: each.contentType,
         artifact: names.get(each) ?? null,
       })),
@@ -153,5 +154,5 @@ function suiteTestOf(
 
 function relativeFile(file: string, place: SuitePlace): string {
   const fromWorking = relative(place.working, file);
-  return (fromWorking.startsWith('..') ? relative(place.project, file) : fromWorking).slice(0, 1024);
+  return shortened(fromWorking.startsWith('..') ? relative(place.project, file) : fromWorking, 1024);
 }

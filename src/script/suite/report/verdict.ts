@@ -2,6 +2,7 @@ import { reasonOf, type Reason } from '../../../protocol/reasons.ts';
 import { tryKey, type ReadMarks, type ReadRun, type ReadTest, type ReadTry } from './lines.ts';
 import type { ProgramEnd } from '../place/place.ts';
 import type { SuiteDetails, SuiteTest, SuiteTotals } from '../../interface/suite-run.ts';
+import { shortened } from '../../../shortened.ts';
 
 /** The outcome of a suite's tests, individually and together. */
 
@@ -127,7 +128,7 @@ export function verdictOf(options: {
   const runs = options.runs.filter(({ mode }) => mode === 'test');
   const errors = [...new Set(runs.flatMap((run) => run.errors))]
     .slice(0, maxErrors)
-    .map((text) => text.slice(0, maxErrorLength));
+    .map((text) => shortened(text, maxErrorLength));
   const failure = failureOf({ ...options, runs, errors });
   const degraded = tests.filter((each) => each.degraded);
   const reasons = new Set(
@@ -136,7 +137,7 @@ export function verdictOf(options: {
       .map(({ reason }) => reason)
       .filter((reason) => reason !== ''),
   );
-  const message = [...reasons].join('; ').slice(0, 4096);
+  const message = shortened([...reasons].join('; '), 4095);
   return {
     failure,
     degraded:
@@ -218,7 +219,7 @@ function failureOf(given: Given): Reason | null {
   if (end.code === 0) return null;
   // Playwright counts failed soft assertions as failures, even if a test marks itself as degraded.
   if (end.code === 1 && tests.some(({ degraded, errors: own }) => degraded && own.length > 0)) return null;
-  const printed = lastLines.slice(-5).map((line) => line.trim().slice(0, 300));
+  const printed = lastLines.slice(-5).map((line) => shortened(line.trim(), 300));
   return reasonOf(
     'SCRIPT_THREW',
     `the test command exited with code ${end.code}${printed.length === 0 ? '' : `: ${printed.join(' | ')}`}`,
@@ -227,5 +228,5 @@ function failureOf(given: Given): Reason | null {
 
 function firstLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
-  return (lines.find((line) => line !== '') ?? 'unknown error').slice(0, 1000);
+  return shortened(lines.find((line) => line !== '') ?? 'unknown error', 1000);
 }

@@ -25,8 +25,11 @@ function parseCertificate(pem: string): X509Certificate | null {
   const blocks = pemBlocks(pem);
   if (blocks.length === 0 || blocks.some(({ label }) => label !== 'CERTIFICATE')) return null;
   try {
-    const [first] = blocks.map(({ bytes }) => new X509Certificate(bytes));
-    return first ?? null;
+    for (const { bytes } of blocks) new X509Certificate(bytes);
+    // As lists, agents and OpenSSL read it: more strictly than this file finds the blocks.
+    const first = new X509Certificate(pem);
+    const hasTimes = [first.validFrom, first.validTo].every((time) => !Number.isNaN(Date.parse(time)));
+    return hasTimes ? first : null;
   } catch {
     return null;
   }

@@ -1,6 +1,7 @@
 import { findApiKeyByHash, touchApiKey } from './statements.ts';
 import type { Queryable } from '../../db/database.ts';
 import { createKeyLookup } from '../../http/key-lookup.ts';
+import type { WrongKeys } from '../../http/wrong-keys.ts';
 
 /** The owner of a request's API key. `until`: expiry in milliseconds since the epoch; null = none. */
 export type ApiKeyOwner = { accountId: string; apiKeyId: string; until: number | null };
@@ -16,8 +17,9 @@ export function createApiKeyLookup(options: {
   db: Queryable;
   refuse: (reason: string) => Error;
   now: () => number;
-}): (authorization: string | undefined) => Promise<ApiKeyOwner> {
-  const { db, refuse, now } = options;
+  wrongKeys?: WrongKeys | undefined;
+}): (authorization: string | undefined, address: string) => Promise<ApiKeyOwner> {
+  const { db, refuse, now, wrongKeys } = options;
   const ownerOf = createKeyLookup<ApiKeyOwner>({
     find: async (hash) => {
       const key = await findApiKeyByHash(db, hash);
@@ -35,9 +37,10 @@ export function createApiKeyLookup(options: {
     },
     refuse,
     now,
+    wrongKeys,
   });
-  return async (authorization) => {
-    const owner = await ownerOf(authorization);
+  return async (authorization, address) => {
+    const owner = await ownerOf(authorization, address);
     if (owner.until !== null && owner.until <= now()) throw refuse('has expired');
     return owner;
   };

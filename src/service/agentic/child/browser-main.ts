@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { chromium, type Page } from 'playwright';
-import { kindOfAddress } from '../../engine/target-address.ts';
+import { kindOfAddress } from '../../../addresses/address-kind.ts';
 import { startGuardingProxy } from '../guarding-proxy.ts';
 import {
   actionMs,

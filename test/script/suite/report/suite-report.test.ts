@@ -269,6 +269,35 @@ test('files: failed tests first, unique names, at most so many; the rest is in t
   ]);
 });
 
+test('no file name has the beginning of a part of a title: a part that does not fit is left out', async () => {
+  const place = folders();
+  const output = join(place.project, 'test-results');
+  mkdirSync(output, { recursive: true });
+  for (const name of ['1.zip', '2.txt']) writeFileSync(join(output, name), 'x');
+  const secret = 'walnut-tree-in-full-bloom';
+  const long = `${'w'.repeat(80)} ${secret}`;
+  write(place, [
+    run,
+    plan('a', { titlePath: ['a.spec.ts', 'group', long, 'last'], project: `${'p'.repeat(20)} ${secret}` }),
+    end('a', 'passed', {
+      attachments: [
+        { name: 'trace', contentType: 'application/zip', path: join(output, '1.zip'), kept: null },
+        {
+          name: `${'n'.repeat(40)} ${secret}`,
+          contentType: 'text/plain',
+          path: join(output, '2.txt'),
+          kept: null,
+        },
+      ],
+    }),
+    done('passed'),
+  ]);
+  const report = await readSuiteReport({ place, end: ended, lastLines: [], maxFiles: 6 });
+  expect(report.files.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['a-group-a.zip', 'a-group-a-2.txt']),
+  );
+});
+
 test('the JSON report: Playwright’s own with the status of the run, or one in its format when the run was killed', async () => {
   const place = folders();
   const jsonOf = ({ files }: { files: { name: string; path: string }[] }): unknown =>

@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { version } from '../../version.ts';
+import { version } from '../../../version.ts';
 import { liftStyles } from './openapi-styles.ts';
 
 const description = `Checks, locations, results and statuses.

@@ -1,0 +1,149 @@
+/**
+ * `node scripts/chaos-table.mjs [FILE]`: writes the table of faults in docs/reliability.md. FILE has the lines that
+ * `npm run chaos -- --out FILE` wrote; of several lines of one scenario the last counts. Scenarios that FILE does not
+ * name keep their figures. Without FILE, only the list of scenarios is brought up to date. `--page PAGE` names another
+ * page.
+ */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { format, resolveConfig } from 'prettier';
+import { misused, readCommandLine } from './command-line.mjs';
+
+const program = 'chaos-table';
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const marks = ['<!-- chaos-table -->', '<!-- /chaos-table -->'];
+const columns = [
+  'command',
+  'fault',
+  'due runs',
+  'survived',
+  'lost',
+  'doubled',
+  'missed',
+  'errored',
+  'alerts',
+  'false alerts',
+  'violations',
+];
+const counts = ['seed', 'due', 'lost', 'doubled', 'missed', 'errored', 'alerts', 'falseAlerts'];
+
+/** Ends the program with one line. */
+function refuse(mistake) {
+  process.stderr.write(`${program}: ${mistake}\n`);
+  process.exit(2);
+}
+
+/** What `npm run chaos` wrote, by scenario. */
+function measured(file) {
+  const rows = new Map();
+  let text = '';
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    refuse(`cannot read ${file} (${error.code}); write it with npm run chaos -- --out ${file}`);
+  }
+  for (const [index, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    let row;
+    try {
+      row = JSON.parse(line);
+    } catch {
+      refuse(`${file}, line ${index + 1}: not JSON; write the file with npm run chaos -- --out ${file}`);
+    }
+    const wrong = counts.find((name) => !Number.isInteger(row?.[name]) || row[name] < 0);
+    if (wrong !== undefined) refuse(`${file}, line ${index + 1}: ${wrong} must be a whole number`);
+    if (typeof row.name !== 'string' || !Array.isArray(row.violations))
+      refuse(`${file}, line ${index + 1}: name must be a text and violations a list`);
+    rows.set(row.name, row);
+  }
+  return rows;
+}
+
+/** The cells of a row of figures, in the order of the columns after the fault. */
+const figuresOf = (row) => [
+  row.due,
+  row.due - row.lost - row.doubled,
+  row.lost,
+  row.doubled,
+  row.missed,
+  row.errored,
+  row.alerts,
+  row.falseAlerts,
+  row.violations.length,
+];
+
+/** Command and figures that the page has, by scenario. */
+function written(table) {
+  const rows = new Map();
+  for (const line of table.split('\n')) {
+    const [command = '', , ...figures] = line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    const name = /npm run chaos -- ([\w-]+)/.exec(command)?.[1];
+    if (name !== undefined) rows.set(name, { command, figures });
+  }
+  return rows;
+}
+
+async function listOfScenarios() {
+  const outfile = join(root, 'build', 'chaos', `table-${process.pid}.mjs`);
+  await build({
+    stdin: {
+      contents: `export { scenarios } from './scenarios/table.ts';`,
+      resolveDir: join(root, 'test', 'chaos'),
+    },
+    outfile,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'error',
+  });
+  try {
+    return (await import(pathToFileURL(outfile).href)).scenarios;
+  } finally {
+    rmSync(outfile, { force: true });
+  }
+}
+
+const { values, positionals } = readCommandLine(program, {
+  allowPositionals: true,
+  options: { page: { type: 'string', default: join(root, 'docs', 'reliability.md') } },
+});
+if (positionals.length > 1) misused(program, 'give one FILE at most');
+
+const text = readFileSync(values.page, 'utf8');
+const [start, end] = [text.indexOf(marks[0]) + marks[0].length, text.indexOf(marks[1])];
+if (start < marks[0].length || end < start) refuse(`${values.page} lacks the lines ${marks.join(' and ')}`);
+
+const known = written(text.slice(start, end));
+const rows = positionals[0] === undefined ? new Map() : measured(positionals[0]);
+const scenarios = await listOfScenarios();
+for (const name of rows.keys())
+  if (!scenarios.some((scenario) => scenario.name === name))
+    process.stderr.write(`${program}: there is no scenario ${name}; its line is left out\n`);
+
+const lines = scenarios.map(({ name, about }) => {
+  const row = rows.get(name);
+  const before = known.get(name);
+  const command =
+    row === undefined
+      ? (before?.command ?? `\`npm run chaos -- ${name}\``)
+      : `\`npm run chaos -- ${name} --seed ${row.seed}\``;
+  const figures = row === undefined ? (before?.figures ?? figuresOfNone()) : figuresOf(row);
+  return `| ${[command, about.replaceAll('|', '\\|'), ...figures].join(' | ')} |`;
+});
+const table = [`| ${columns.join(' | ')} |`, `| ${columns.map(() => '---').join(' | ')} |`, ...lines].join(
+  '\n',
+);
+const page = `${text.slice(0, start)}\n\n${table}\n\n${text.slice(end)}`;
+const options = await resolveConfig(join(root, 'docs', 'reliability.md'));
+writeFileSync(values.page, await format(page, { ...options, parser: 'markdown' }));
+
+function figuresOfNone() {
+  return columns.slice(2).map(() => '');
+}

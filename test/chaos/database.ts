@@ -1,0 +1,216 @@
+import { execFileSync } from 'node:child_process';
+import { chownSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { postgresBinaries, startPostgres, type Postgres } from '../helpers/service/postgres.ts';
+import type { Job, StoredResult } from './facts.ts';
+import { sleep, until } from './programs.ts';
+
+/** A real PostgreSQL server that faults befall, and the oracle's own record of jobs in it. */
+
+export type ChaosDatabase = {
+  url: string;
+  postgres: Postgres;
+  query: <T extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]) => Promise<T[]>;
+  /** A trigger keeps each job that the queue ever had; call it when the service has made its tables. */
+  record: () => Promise<void>;
+  jobs: () => Promise<Job[]>;
+  results: () => Promise<StoredResult[]>;
+  stuckJobs: () => Promise<number>;
+  /** SIGKILL for the whole server. */
+  kill: () => void;
+  /** Starts a killed server, or restarts a running one. */
+  restart: () => Promise<void>;
+  /** SIGSTOP or SIGCONT for all its processes. */
+  signal: (name: 'SIGSTOP' | 'SIGCONT') => void;
+  /** Fills its disk, or frees it. Only with `diskMb`. */
+  fillDisk: () => void;
+  freeDisk: () => void;
+  stop: () => Promise<void>;
+};
+
+const nobody = 65_534;
+
+/** Starts the server; with `diskMb` its data is on a disk of that size (needs the right to mount). */
+export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promise<ChaosDatabase> {
+  const binaries = await postgresBinaries();
+  if (binaries === null) throw new Error('this needs PostgreSQL: apt-get install postgresql');
+  let disk: string | null = null;
+  const settings = ['max_wal_size=64MB', 'min_wal_size=32MB', 'wal_keep_size=0', 'shared_buffers=64MB'];
+  const postgres = await startPostgres(
+    binaries,
+    settings,
+    diskMb === undefined
+      ? undefined
+      : (dataDir) => {
+          disk = dataDir;
+          execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m,mode=0700`, 'tmpfs', dataDir]);
+          chownSync(dataDir, nobody, nobody);
+          const args = [
+            '-D',
+            dataDir,
+            '-U',
+            'postgres',
+            '-A',
+            'trust',
+            '-E',
+            'UTF8',
+            '--locale=C',
+            '--no-sync',
+          ];
+          execFileSync(join(binaries, 'initdb'), args, {
+            uid: nobody,
+            gid: nobody,
+            cwd: '/',
+            stdio: 'ignore',
+          });
+        },
+  );
+  const url = postgres.url('postgres');
+
+  async function query<T extends pg.QueryResultRow>(
+    sql: string,
+    values: readonly unknown[] = [],
+  ): Promise<T[]> {
+    // A connection of its own each time: faults end them.
+    const client = new pg.Client({ connectionString: url, application_name: 'oracle' });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<T>(sql, [...values])).rows;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  const processes = (): number[] => {
+    const all = new Map<number, number>();
+    for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+        all.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
+      } catch {
+        // gone meanwhile
+      }
+    }
+    return [
+      postgres.pid(),
+      ...[...all].filter(([, parent]) => parent === postgres.pid()).map(([pid]) => pid),
+    ];
+  };
+  const signalAll = (name: NodeJS.Signals) => {
+    for (const pid of processes()) {
+      try {
+        process.kill(pid, name);
+      } catch {
+        // gone meanwhile
+      }
+    }
+  };
+
+  return {
+    url,
+    postgres,
+    query,
+    record: async () => {
+      await query(`
+        create table if not exists oracle_jobs (id uuid primary key, check_id uuid, due_at timestamptz, deliveries integer, tokens integer);
+        create or replace function oracle_note() returns trigger language plpgsql as $$ begin
+          insert into oracle_jobs values (new.id, new.check_id, new.due_at, new.deliveries, cardinality(new.past_tokens) + 1)
+          on conflict (id) do update set deliveries = greatest(oracle_jobs.deliveries, excluded.deliveries),
+            tokens = greatest(oracle_jobs.tokens, excluded.tokens);
+          return null; end $$;
+        drop trigger if exists oracle on jobs;
+        create trigger oracle after insert or update of deliveries, past_tokens on jobs for each row execute function oracle_note();
+        insert into oracle_jobs select id, check_id, due_at, deliveries, cardinality(past_tokens) + 1 from jobs on conflict do nothing`);
+    },
+    jobs: async () =>
+      (
+        await query<{ id: string; check_id: string; due_at: Date; deliveries: number; tokens: number }>(
+          'select * from oracle_jobs',
+        )
+      ).map((row) => ({
+        id: row.id,
+        checkId: row.check_id,
+        dueAt: row.due_at.getTime(),
+        deliveries: row.deliveries,
+        tokens: row.tokens,
+      })),
+    results: async () =>
+      (
+        await query<{
+          id: string;
+          check_id: string;
+          job_id: string | null;
+          result_type: 'FINAL' | 'ATTEMPT';
+          status: string;
+          started_at: Date;
+          stopped_at: Date;
+          reason: StoredResult['reason'];
+          details: { count: number; from: string; to: string; reason: string } | null;
+        }>(
+          `select id, check_id, job_id, result_type, status, started_at, stopped_at, reason, body->'details' as details
+           from check_results`,
+        )
+      ).map((row) => ({
+        id: row.id,
+        checkId: row.check_id,
+        jobId: row.job_id,
+        resultType: row.result_type,
+        status: row.status,
+        startedAt: row.started_at.getTime(),
+        stoppedAt: row.stopped_at.getTime(),
+        reason: row.reason,
+        missed:
+          row.status === 'missed' && row.job_id === null && row.details !== null
+            ? {
+                count: row.details.count,
+                from: Date.parse(row.details.from),
+                to: Date.parse(row.details.to),
+                reason: row.details.reason,
+              }
+            : null,
+      })),
+    stuckJobs: async () =>
+      Number(
+        (
+          await query<{ count: string }>(
+            `select count(*) from jobs where state = 'leased' and lease_expires_at < now() - interval '60 s'`,
+          )
+        )[0]?.count ?? 0,
+      ),
+    kill: () => signalAll('SIGKILL'),
+    restart: async () => {
+      await until(async () => {
+        try {
+          await postgres.restart();
+          return true;
+        } catch {
+          // The processes of the killed server have not all gone yet.
+          await sleep(200);
+          return false;
+        }
+      }, 'PostgreSQL to start again');
+    },
+    signal: signalAll,
+    fillDisk: () => {
+      if (disk === null) throw new Error('fillDisk needs diskMb');
+      const file = join(disk, 'filler');
+      const chunk = Buffer.alloc(1024 * 1024);
+      try {
+        for (;;) writeFileSync(file, chunk, { flag: 'a' });
+      } catch {
+        // It is full.
+      }
+    },
+    freeDisk: () => {
+      if (disk !== null) rmSync(join(disk, 'filler'), { force: true });
+    },
+    stop: async () => {
+      signalAll('SIGCONT');
+      await postgres.stop((dataDir) => {
+        if (disk !== null) execFileSync('umount', ['-l', dataDir]);
+      });
+    },
+  };
+}

@@ -1,0 +1,71 @@
+/** What the oracle knows after a scenario, in milliseconds since the epoch unless a name says otherwise. */
+
+export type ChaosCheck = {
+  id: string;
+  /** Also in what its probes send, so that a target knows whose probe it sees. */
+  name: string;
+  intervalMs: number;
+  /** Of the due moments: multiples of the interval plus this. */
+  offsetMs: number;
+  /** By which it reaches its target. */
+  address?: string;
+  /** Times at which its target answers wrongly, from and to; sorted, apart from each other. */
+  bad: readonly { from: number; to: number }[];
+};
+
+/** A probe as its target saw it. */
+export type Probe = { check: string; at: number };
+
+/** A job as the queue took it, and how often it was handed out. */
+export type Job = { id: string; checkId: string; dueAt: number; deliveries: number; tokens: number };
+
+export type StoredResult = {
+  id: string;
+  checkId: string;
+  jobId: string | null;
+  resultType: 'FINAL' | 'ATTEMPT';
+  status: string;
+  startedAt: number;
+  stoppedAt: number;
+  reason: { code: string; owner: string; message: string } | null;
+  /** Of a missed record. */
+  missed: { count: number; from: number; to: number; reason: string } | null;
+};
+
+/** A notification as the channel's receiver got it. */
+export type Notification = {
+  at: number;
+  checkId: string;
+  type: string;
+  /** The same in each try to deliver one notification. */
+  id: string;
+  /** False where the receiver refused it, as a fault. */
+  accepted: boolean;
+};
+
+export type Facts = {
+  checks: readonly ChaosCheck[];
+  /** Due moments from here to there are judged. */
+  from: number;
+  to: number;
+  probes: readonly Probe[];
+  jobs: readonly Job[];
+  results: readonly StoredResult[];
+  notifications: readonly Notification[];
+  /** Jobs that are still leased long after the end. */
+  stuckJobs: number;
+};
+
+/** What a fault excuses: no more than this is forgiven, and each thing that it excuses is counted. */
+export type Excuses = {
+  /** A due moment at this time may be missed. */
+  missed?: (dueAt: number) => boolean;
+  /** A run that was due at this time may end as errored (owner ours) with one of these codes. */
+  errored?: { when: (dueAt: number) => boolean; codes: readonly string[] };
+  /** A notification may come more than once: its sender was killed between sending and noting it. */
+  repeated?: boolean;
+  /** Notifications may be left out that a newer state had made pointless; the last one must still be right. */
+  dropped?: boolean;
+  /** Targets on the way of this time cannot be judged: their own fault was the scenario's. */
+  unsure?: (at: number) => boolean;
+};

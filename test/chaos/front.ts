@@ -1,0 +1,128 @@
+import {
+  createServer,
+  request as httpRequest,
+  Agent,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
+import { closer, listen } from '../../src/targets/tcp-target.ts';
+
+/** What stands between agents and services: a reverse proxy over all replicas, and the faults of the way. */
+
+export type Fault =
+  | 'reset'
+  | 'hang'
+  | 'cut answer'
+  | 'lose answer'
+  | 'garble answer'
+  | 'repeat request'
+  | { status: number }
+  | { delayMs: number };
+
+export type Front = {
+  port: number;
+  url: string;
+  setReplicas: (ports: readonly number[]) => void;
+  /** Asked for each request; null = it passes. */
+  setFault: (fault: (request: IncomingMessage) => Fault | null) => void;
+  /** How often each fault was done. */
+  counts: Map<string, number>;
+  close: () => Promise<void>;
+};
+
+export async function startFront(options: { host?: string } = {}): Promise<Front> {
+  const agent = new Agent({ keepAlive: false });
+  let replicas: readonly number[] = [];
+  let turn = 0;
+  let choose: (request: IncomingMessage) => Fault | null = () => null;
+  const counts = new Map<string, number>();
+
+  function pass(request: IncomingMessage, body: Buffer, response: ServerResponse, fault: Fault | null): void {
+    const port = replicas[(turn += 1) % Math.max(1, replicas.length)];
+    if (port === undefined) return void response.writeHead(502).end();
+    const upstream = httpRequest(
+      { host: '127.0.0.1', port, agent, method: request.method, path: request.url, headers: request.headers },
+      (answer) => {
+        if (fault === 'lose answer') {
+          answer.resume();
+          answer.on('end', () => response.destroy());
+          return;
+        }
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        if (fault === 'cut answer' || fault === 'garble answer') {
+          answer.once('data', (chunk: Buffer) => {
+            if (fault === 'garble answer') {
+              const wrong = Buffer.from(chunk);
+              wrong[Math.floor(wrong.length / 2)] = 0x07;
+              response.end(wrong);
+            } else response.write(chunk.subarray(0, chunk.length / 2), () => response.destroy());
+          });
+          answer.on('end', () => response.end());
+          return;
+        }
+        answer.pipe(response);
+      },
+    );
+    upstream.on('error', () => {
+      if (response.headersSent) response.destroy();
+      else response.writeHead(502).end();
+    });
+    response.on('close', () => upstream.destroy());
+    upstream.end(body);
+  }
+
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('error', () => response.destroy());
+    response.on('error', () => response.destroy());
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks);
+      const fault = choose(request);
+      if (fault !== null) {
+        const name =
+          typeof fault === 'string' ? fault : 'status' in fault ? `status ${fault.status}` : 'delay';
+        counts.set(name, (counts.get(name) ?? 0) + 1);
+      }
+      if (fault === 'reset') return void request.socket.resetAndDestroy();
+      if (fault === 'hang') return;
+      if (fault !== null && typeof fault === 'object') {
+        if ('status' in fault)
+          return void response.writeHead(fault.status, { 'content-type': 'text/html' }).end('<h1>no</h1>');
+        setTimeout(() => pass(request, body, response, null), fault.delayMs);
+        return;
+      }
+      if (fault === 'repeat request') {
+        const first = httpRequest(
+          {
+            host: '127.0.0.1',
+            port: replicas[0],
+            agent,
+            method: request.method,
+            path: request.url,
+            headers: request.headers,
+          },
+          (answer) => answer.resume().on('end', () => pass(request, body, response, null)),
+        );
+        first.on('error', () => response.destroy());
+        first.end(body);
+        return;
+      }
+      pass(request, body, response, fault);
+    });
+  });
+  server.requestTimeout = 0;
+  const close = closer(server);
+  const port = await listen(server, options);
+  return {
+    port,
+    url: `http://${options.host ?? '127.0.0.1'}:${port}`,
+    setReplicas: (ports) => void (replicas = ports),
+    setFault: (fault) => void (choose = fault),
+    counts,
+    close: async () => {
+      await close();
+      agent.destroy();
+    },
+  };
+}

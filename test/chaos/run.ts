@@ -1,0 +1,113 @@
+import { appendFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { judge, type Verdict } from './judge.ts';
+import { killEverything, sleep } from './programs.ts';
+import { randomFrom } from './random.ts';
+import type { Scenario } from './scenario.ts';
+import { scenarios } from './scenarios/table.ts';
+import { changingChecks, startWeather } from './weather.ts';
+import { startWorld } from './world.ts';
+
+/**
+ * `npm run chaos [-- NAME …] [--seed N] [--list] [--out FILE]`: faults against a real service, real agents and real targets, and
+ * one oracle that judges what came of each. Ends with 1 when anything is wrong.
+ */
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seed: { type: 'string', default: '1' },
+    list: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    main: { type: 'string' },
+  },
+});
+
+if (values.list) {
+  for (const { name, about } of scenarios) console.log(`${name.padEnd(24)} ${about}`);
+  process.exit(0);
+}
+const wanted = positionals.map((name) => {
+  const found = scenarios.find((scenario) => scenario.name === name);
+  if (found === undefined) {
+    console.error(`there is no scenario ${name}; npm run chaos -- --list names them all`);
+    process.exit(64);
+  }
+  return found;
+});
+const seed = Number(values.seed);
+if (!Number.isInteger(seed) || seed < 0) {
+  console.error(`--seed must be a whole number, but is "${values.seed}"`);
+  process.exit(64);
+}
+const main = values.main ?? '';
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    killEverything();
+    process.exit(130);
+  });
+}
+
+let failed = 0;
+const rows: string[] = [];
+for (const scenario of wanted.length > 0 ? wanted : scenarios) {
+  const missing = scenario.missing?.() ?? null;
+  if (missing !== null) {
+    console.log(`-- ${scenario.name}: skipped: ${missing}`);
+    continue;
+  }
+  console.log(`-- ${scenario.name}: ${scenario.about}`);
+  const began = performance.now();
+  try {
+    const { verdict, notes } = await play(scenario);
+    for (const note of notes) console.log(`   ${note}`);
+    for (const violation of verdict.violations.slice(0, 30)) console.log(`   WRONG ${violation}`);
+    if (verdict.violations.length > 30) console.log(`   … and ${verdict.violations.length - 30} more`);
+    if (verdict.violations.length > 0) failed += 1;
+    const seconds = Math.round((performance.now() - began) / 1000);
+    const row =
+      `${scenario.name.padEnd(24)} due ${String(verdict.due).padStart(5)}  probes ${String(verdict.probes).padStart(5)}` +
+      `  lost ${verdict.lost}  doubled ${verdict.doubled}  missed ${verdict.missed}  errored ${verdict.errored}` +
+      `  alerts ${verdict.alerts}  false ${verdict.falseAlerts}  wrong ${verdict.violations.length}  (${seconds} s)`;
+    rows.push(row);
+    console.log(`   ${row}`);
+    if (values.out !== undefined)
+      appendFileSync(values.out, `${JSON.stringify({ name: scenario.name, seed, seconds, ...verdict })}\n`);
+  } catch (error) {
+    failed += 1;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    console.log(`   FAILED ${text}`);
+    rows.push(`${scenario.name.padEnd(24)} FAILED`);
+    killEverything();
+  }
+}
+console.log(
+  `\n${rows.join('\n')}\n${failed === 0 ? 'all scenarios hold' : `${failed} scenarios do not hold`}`,
+);
+process.exit(failed === 0 ? 0 : 1);
+
+async function play(scenario: Scenario): Promise<{ verdict: Verdict; notes: string[] }> {
+  const prepared = await scenario.prepare?.(main);
+  const random = randomFrom(seed);
+  try {
+    const world = await startWorld({ random, main, ...scenario.world, ...prepared?.options });
+    try {
+      // Each check runs once before the scenario counts.
+      await sleep(12_000);
+      const from = Date.now();
+      const stopWeather = startWeather(world, changingChecks(world));
+      const { notes = [], ...excuses } = await scenario.run(world);
+      stopWeather();
+      // Time for what has recovered to show it.
+      await sleep(15_000);
+      const facts = await world.facts(from, Date.now());
+      const verdict = judge(facts, excuses);
+      verdict.violations.push(...((await scenario.after?.(world, verdict)) ?? []));
+      return { verdict, notes };
+    } finally {
+      await world.close();
+    }
+  } finally {
+    await prepared?.undo();
+  }
+}

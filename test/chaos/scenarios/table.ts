@@ -1,0 +1,27 @@
+import type { Scenario } from '../scenario.ts';
+import { calm } from './calm.ts';
+import { agentKills, agentTwins, manyAgents, rollingAgents } from './agents.ts';
+import { databaseScenarios } from './database.ts';
+import { hostileScenarios } from './hostile.ts';
+import { hostScenarios } from './host.ts';
+import { ownNetworkScenarios } from './own-network.ts';
+import { serviceScenarios } from './service.ts';
+import { soak } from './soak.ts';
+import { agentSteps, serviceSteps } from './steps.ts';
+
+/** All scenarios, in the order in which `npm run chaos` runs them. */
+export const scenarios: readonly Scenario[] = [
+  calm,
+  agentKills,
+  agentTwins,
+  manyAgents,
+  rollingAgents,
+  ...hostScenarios,
+  ...ownNetworkScenarios,
+  ...serviceScenarios,
+  ...databaseScenarios,
+  ...hostileScenarios,
+  agentSteps,
+  serviceSteps,
+  soak,
+];

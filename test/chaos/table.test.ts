@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { scenarios } from './scenarios/table.ts';
+
+/** scripts/chaos-table.mjs: from the lines of `npm run chaos -- --out FILE` to the table in docs/reliability.md. */
+
+const root = join(import.meta.dirname, '..', '..');
+const folder = mkdtempSync(join(tmpdir(), 'chaos-table-'));
+const page = join(folder, 'page.md');
+const file = join(folder, 'figures.jsonl');
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const empty = '# Page\n\nBefore.\n\n<!-- chaos-table -->\n\n<!-- /chaos-table -->\n\nAfter.\n';
+beforeEach(() => writeFileSync(page, empty));
+
+const line = (name: string, more: object = {}) =>
+  JSON.stringify({
+    name,
+    seed: 1,
+    seconds: 90,
+    due: 100,
+    probes: 104,
+    lost: 0,
+    doubled: 0,
+    missed: 3,
+    errored: 2,
+    falseAlerts: 0,
+    alerts: 8,
+    violations: [],
+    ...more,
+  });
+
+function writeTable(...lines: string[]) {
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return run(file);
+}
+const run = (...args: string[]) =>
+  spawnSync(process.execPath, [join(root, 'scripts', 'chaos-table.mjs'), ...args, '--page', page], {
+    encoding: 'utf8',
+  });
+
+const cellsOf = (text: string, name: string): string[] =>
+  text
+    .split('\n')
+    .filter((row) => new RegExp(`npm run chaos -- ${name}[ \`]`).test(row))
+    .flatMap((row) => row.split('|').slice(1, -1))
+    .map((cell) => cell.trim());
+
+test('the last line of a scenario counts, the others keep their figures, and the rest of the page stays', () => {
+  const lost = { lost: 2, doubled: 1, falseAlerts: 4, violations: ['a', 'b'] };
+  expect(writeTable(line('calm'), line('agent-kills', lost), line('calm', { due: 50, seed: 7 })).status).toBe(
+    0,
+  );
+  const first = readFileSync(page, 'utf8');
+  const [calm, kills] = ['calm', 'agent-kills'].map((name) => scenarios.find((found) => found.name === name));
+  expect(cellsOf(first, 'calm')).toEqual([
+    '`npm run chaos -- calm --seed 7`',
+    calm?.about,
+    '50',
+    '50',
+    '0',
+    '0',
+    '3',
+    '2',
+    '8',
+    '0',
+    '0',
+  ]);
+  expect(cellsOf(first, 'agent-kills')).toEqual([
+    '`npm run chaos -- agent-kills --seed 1`',
+    kills?.about,
+    '100',
+    '97',
+    '2',
+    '1',
+    '3',
+    '2',
+    '8',
+    '4',
+    '2',
+  ]);
+  expect(cellsOf(first, 'starved').slice(2).join('')).toBe('');
+  expect(first.startsWith('# Page\n\nBefore.\n\n<!-- chaos-table -->\n')).toBe(true);
+  expect(first.endsWith('\n<!-- /chaos-table -->\n\nAfter.\n')).toBe(true);
+
+  expect(writeTable(line('starved')).status).toBe(0);
+  const second = readFileSync(page, 'utf8');
+  expect(cellsOf(second, 'calm')).toEqual(cellsOf(first, 'calm'));
+  expect(cellsOf(second, 'starved').slice(2, 4)).toEqual(['100', '100']);
+  expect(run().status).toBe(0);
+  expect(readFileSync(page, 'utf8')).toBe(second);
+});
+
+test('a wrong file changes nothing and is named', () => {
+  for (const [text, mistake] of [
+    ['{', 'line 2: not JSON'],
+    [line('calm', { due: -1 }), 'line 2: due must be a whole number'],
+    [line('calm', { violations: 3 }), 'line 2: name must be a text and violations a list'],
+  ]) {
+    const done = writeTable(line('calm'), text ?? '');
+    expect([done.status, done.stderr]).toEqual([2, expect.stringContaining(mistake ?? '')]);
+    expect(readFileSync(page, 'utf8')).toBe(empty);
+  }
+  expect(writeTable(line('no-such')).stderr).toContain('there is no scenario no-such');
+});
+
+test('docs/reliability.md has the row of every scenario (node scripts/chaos-table.mjs writes them)', () => {
+  const text = readFileSync(join(root, 'docs', 'reliability.md'), 'utf8');
+  const named = [...text.matchAll(/^\| `npm run chaos -- ([\w-]+)/gm)].map(([, name]) => name);
+  expect(named).toEqual(scenarios.map(({ name }) => name));
+});
