@@ -59,8 +59,11 @@ static void set_limits(const struct plan *plan, bool in_namespaces) {
   limit(RLIMIT_MEMLOCK, 64 * 1024, 64 * 1024);
   limit(RLIMIT_MSGQUEUE, 64 * 1024, 64 * 1024);
   if (plan->processes > 0 && getuid() != 0) {
-    /* Counts per user and user namespace; outside of one, the agent and other runs count too. Root is exempt. */
-    rlim_t room = in_namespaces ? plan->processes : threads_of_machine() + plan->processes + 1024;
+    /*
+     * Counts per user and user namespace; outside of one, the agent and other runs count too. Root is exempt. Above the
+     * supervisor's limit: at the limit itself the kernel would refuse to fork, and the supervisor would see nothing.
+     */
+    rlim_t room = in_namespaces ? plan->processes * 5 / 4 + 16 : threads_of_machine() + plan->processes + 1024;
     limit(RLIMIT_NPROC, room, room);
   }
 }
