@@ -25,13 +25,13 @@ export async function queueNotifications(
   await background.sendAll(tx, notificationsQueue, items);
 }
 
-/** Queues a notification that is already in the log, for `startAfter` if given. */
+/** Queues a notification that is already in the log, delayed by `delayMs` if given. */
 export async function sendNotification(
   tx: Queryable,
   background: Background,
   notificationId: string,
-  startAfter?: Date,
+  delayMs = 0,
 ): Promise<void> {
   const item: NotificationItem = { notificationId };
-  await background.send(tx, notificationsQueue, item, startAfter === undefined ? {} : { startAfter });
+  await background.send(tx, notificationsQueue, item, { delayMs });
 }

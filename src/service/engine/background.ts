@@ -41,7 +41,11 @@ export type QueueOptions = {
 };
 
 export type SendOptions = {
-  startAfter?: Date;
+  /**
+   * Delays the item by at least this time, measured by the database's clock, which decides what is due. That clock may
+   * differ from the service's, which runs steadily when the host's clock jumps.
+   */
+  delayMs?: number;
   /** In a keyed queue: no item is added while one with the same key waits. */
   key?: string;
 };
@@ -94,10 +98,11 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
       });
     },
     send: async (tx, name, data, options = {}) => {
-      const { startAfter, key } = options;
+      const { delayMs = 0, key } = options;
       await boss.send(name, data, {
         db: adapter(tx),
-        ...(startAfter === undefined ? {} : { startAfter }),
+        // In seconds, added to the database's time.
+        ...(delayMs > 0 ? { startAfter: Math.ceil(delayMs) / 1000 } : {}),
         ...(key === undefined ? {} : { singletonKey: key }),
       });
     },

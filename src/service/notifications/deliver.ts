@@ -52,7 +52,7 @@ const retries = { retryLimit: 5, retryDelaySeconds: 20 };
 const expireSeconds = 240;
 
 /** How long a notification waits before it looks again whether an older one of its check is finished. */
-const orderMs = 2_000;
+const defaultOrderMs = 2_000;
 
 /**
  * Notifications of a channel within an hour, for one check and in total, so that a flapping check does not flood it.
@@ -67,6 +67,8 @@ export type NotificationDeps = Omit<SendingDeps, 'signal'> & {
   publicUrl: () => string;
   /** Delay between tries; tests use 0. */
   retryDelaySeconds?: number;
+  /** Delay before a notification looks again whether it is its turn in its sequence; tests use 0. */
+  orderMs?: number;
   /** Other limits, for tests. */
   limits?: typeof rateLimits;
 };
@@ -96,16 +98,16 @@ export function handleNotifications(background: Background, deps: NotificationDe
     const notification = await findNotification(deps.db, notificationId);
     // The notification was deleted with its account, or delivered by a try that could not acknowledge its queue item.
     if (notification?.status !== 'IN_PROGRESS') return;
-    const notBefore = await deliver({ ...deps, turns }, notification, item);
+    const delayMs = await deliver({ ...deps, turns }, notification, item);
     // A new queue item, because waiting for a turn does not count as a try.
-    if (notBefore !== null) await sendNotification(deps.db, background, notificationId, new Date(notBefore));
+    if (delayMs !== null) await sendNotification(deps.db, background, notificationId, delayMs);
   });
 }
 
 /** This try failed and another one follows. */
 class TryAgain extends Error {}
 
-/** Returns null when finished, or the time at which to try again, in milliseconds since the epoch. Throws TryAgain. */
+/** Returns null when finished, or the milliseconds to wait before another try. Throws TryAgain. */
 async function deliver(
   deps: NotificationDeps & { turns: Turns },
   notification: NotificationRow,
@@ -143,11 +145,11 @@ async function deliver(
     }
   }
   const turn = deps.turns.begin(channel, accountId);
-  if (!turn.isNow) return turn.notBefore;
+  if (!turn.isNow) return turn.waitMs;
   let sent: Sent;
   try {
     const next = await claimTry(deps.db, { ...notification, now: new Date(deps.now()) });
-    if (next === 'wait') return deps.now() + orderMs;
+    if (next === 'wait') return deps.orderMs ?? defaultOrderMs;
     if (next !== 'try') return null;
     const { db, log } = deps;
     const lease = {

@@ -3,16 +3,15 @@ import type { ChannelType } from '../alert-channels/configs.ts';
 
 /**
  * Limits concurrent tries per channel, per account and per configured gateway in this replica, so that targets that
- * hang do not block the others. A caller without a turn gets the time at which to try again.
+ * hang do not block the others. A caller without a turn gets the time to wait before it tries again.
  */
 export type Turns = {
   /**
-   * A turn lasts until `end` is called. Without a turn, `notBefore` is the next chance, in milliseconds since the
-   * epoch.
+   * A turn lasts until `end` is called. Without a turn, `waitMs` is the time until the next chance.
    */
   begin(channel: Pick<AlertChannelRow, 'id' | 'type'>, accountId: string): Turn;
 };
-export type Turn = { isNow: true; end: () => void } | { isNow: false; notBefore: number };
+export type Turn = { isNow: true; end: () => void } | { isNow: false; waitMs: number };
 
 /** Concurrency of the notification queue. */
 export const places = 40;
@@ -51,7 +50,7 @@ export function createTurns(now: () => number): Turns {
           const next = Math.max(lane.nextAt, from) + Math.max(shortestGapMs, lane.lastMs / lane.max);
           lane.nextAt = Math.min(next, from + longestWaitMs);
         }
-        return { isNow: false, notBefore: Math.max(...full.map(([, lane]) => lane.nextAt)) };
+        return { isNow: false, waitMs: Math.max(...full.map(([, lane]) => lane.nextAt)) - from };
       }
       for (const [, lane] of own) lane.running += 1;
       return {

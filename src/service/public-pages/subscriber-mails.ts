@@ -44,7 +44,7 @@ type PlainMail = { subscriberId: string; message: Message | 'confirm' };
 /** Retries of a mail, 20 s apart. */
 const retryLimit = 5;
 /** How long a mail waits before it looks again whether an older one of its subject is finished. */
-const orderMs = 2_000;
+const defaultOrderMs = 2_000;
 
 export type SubscriberMailDeps = {
   db: Db;
@@ -56,6 +56,8 @@ export type SubscriberMailDeps = {
   publicUrl: () => string;
   /** Delay between tries; tests use 0. */
   retryDelaySeconds?: number;
+  /** Delay before a mail looks again whether it is its turn; tests use 0. */
+  orderMs?: number;
 };
 
 /** Handles the queues of incident messages and mails. Call before `background.prepare()`. */
@@ -130,8 +132,8 @@ async function sendInOrder(
   const next = await claimMail(db, { ...mail, now: new Date(now()) });
   if (next === 'wait') {
     // A new queue item, because waiting does not count as a try.
-    const startAfter = new Date(now() + orderMs);
-    return background.send(db, mailsQueue, { mailId } satisfies MailItem, { startAfter });
+    const delayMs = deps.orderMs ?? defaultOrderMs;
+    return background.send(db, mailsQueue, { mailId } satisfies MailItem, { delayMs });
   }
   if (next !== 'try') return;
   const { subscriberId } = mail;

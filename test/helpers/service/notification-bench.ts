@@ -43,7 +43,7 @@ export type NotificationBench = {
   raise: (channelId: number, fields?: Partial<AlertRow>) => Promise<AlertRow>;
   /** The rows of the notification log, newest first. `query` starts with `&`. */
   log: (query?: string) => Promise<Fields[]>;
-  /** Ticks until no retry is left: retries are due at once here. */
+  /** Ticks until no notification waits: retries, and those that wait for a turn, are due at once here. */
   allTries: () => Promise<void>;
 };
 
@@ -73,6 +73,7 @@ export function notificationBench(): NotificationBench {
       sendMail: (mail) => createMailer(bench.config, publicUrl)(mail),
       publicUrl,
       retryDelaySeconds: 0,
+      orderMs: 0,
       limits,
     });
     return queue;
@@ -179,7 +180,14 @@ export function notificationBench(): NotificationBench {
     log: async (query = '') =>
       (await service.call<Fields[]>('GET', `/v1/alert-notifications?limit=100${query}`)).body,
     allTries: async () => {
-      for (let round = 0; round < 2; round++) await background.tick();
+      for (let round = 0; round < 20; round++) {
+        await background.tick();
+        const waiting = await db.query(
+          `update background.job set start_after = now() where name = 'notifications' and state < 'active' returning 1`,
+        );
+        if (waiting.length === 0) return;
+      }
+      throw new Error('notifications still wait after 20 rounds');
     },
   };
   return bench;

@@ -150,10 +150,15 @@ describe.each(databases)('work in the background on $name', (database) => {
       await background.send(db(), 'keyed', { text: 'first' }, { key: 'one' });
       await background.send(db(), 'keyed', { text: 'again' }, { key: 'one' });
       await background.send(db(), 'keyed', { text: 'other' }, { key: 'two' });
-      const later = new Date(Date.now() + 3_600_000);
-      await background.send(db(), 'keyed', { text: 'later' }, { key: 'three', startAfter: later });
+      await background.send(db(), 'keyed', { text: 'later' }, { key: 'three', delayMs: 3_600_000 });
       await background.tick();
       expect(seen.sort()).toEqual(['first', 'other']);
+      // By the clock that decides what is due, not by the host's.
+      const delays = await db().query<{ ms: number }>(
+        `select (extract(epoch from start_after - created_on) * 1000)::float8 as ms from background.job
+         where name = 'keyed' and state = 'created'`,
+      );
+      expect(delays).toEqual([{ ms: 3_600_000 }]);
       await background.stop();
     });
   });

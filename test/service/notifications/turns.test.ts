@@ -13,7 +13,7 @@ test('a channel, an account and a gateway have limits; a deferred call gets the 
     type: 'WEBHOOK' | 'EMAIL' = 'WEBHOOK',
   ) => Array.from({ length: count }, (_, index) => turns.begin({ id: id(index), type }, account(index)));
   const running = (all: readonly Turn[]) => all.flatMap((turn) => (turn.isNow ? [turn] : []));
-  const waits = (all: readonly Turn[]) => all.flatMap((turn) => (turn.isNow ? [] : [turn.notBefore - time]));
+  const waits = (all: readonly Turn[]) => all.flatMap((turn) => (turn.isNow ? [] : [turn.waitMs]));
 
   const hanging = begin(
     6,

@@ -38,6 +38,7 @@ function createQueue(): Background {
     publicUrl: () => 'https://status.example',
     // No retry is due before a test says so.
     retryDelaySeconds: 3600,
+    orderMs: 0,
     sendMail: async (mail) => {
       if (await refuses(mail)) return { delivered: false, retry: true, result: '450' };
       delivered.push(mail.subject);

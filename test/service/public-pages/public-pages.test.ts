@@ -48,6 +48,7 @@ describe('status pages in public', () => {
       publicUrl,
       sendMail,
       retryDelaySeconds: 1,
+      orderMs: 0,
     });
     handleMaintenanceEvents(background, {
       db,
