@@ -71,7 +71,7 @@ export function createAgentEnd(parts: {
     await maxMs(leases.whenIdle(), maxStopMs);
     leases.stop();
     await maxMs(parts.host.scripts.close(), maxStopMs);
-    await parts.workDirs.close();
+    await maxMs(parts.workDirs.close(), maxStopMs);
     await sender.stop();
     await maxMs(artifacts.stop(), maxStopMs);
     await outbox.close();

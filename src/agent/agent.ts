@@ -17,6 +17,7 @@ import {
 import { createArtifactDelivery } from './artifacts/delivery.ts';
 import { createClaiming } from './claiming/claiming.ts';
 import { unusableDataDirError } from './folders/data-dir.ts';
+import { DiskDeadline } from './folders/disk-deadline.ts';
 import { createFaultEvents } from './link/fault-events.ts';
 import { repairModes } from './folders/repair-modes.ts';
 import { startHealthServer, type AgentState } from './metrics/health.ts';
@@ -104,6 +105,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   if (repaired > 0)
     log.warn({ repaired }, 'files of the data folder were closed to this user; their modes are restored');
   const metrics = createMetrics();
+  const disk = new DiskDeadline();
   const stopped = new AbortController();
   let state: AgentState = 'starting';
 
@@ -128,7 +130,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   });
   const abilities = createAbilities(slots, host);
   const { lanes } = abilities;
-  const workDirs = createWorkDirs(join(dataDir, 'runs'), instanceId);
+  const workDirs = createWorkDirs(join(dataDir, 'runs'), instanceId, disk);
 
   const leases = createLeases({ client, log, metrics, random });
   const helloWatch = createTurnWatch();
@@ -167,7 +169,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     log.error({ err: error }, message);
     events?.report(error, message);
   };
-  const common = { client, session, log, metrics, fault, now, random, instanceId };
+  const common = { client, session, log, metrics, fault, now, random, instanceId, disk };
 
   // Delivery of results and artifacts.
   const limits = options.outboxLimits ?? outboxLimits;

@@ -2,6 +2,7 @@ import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import type { FatalError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import { DiskDeadline, DiskHangs } from '../folders/disk-deadline.ts';
 import { createArtifactCalls } from './calls.ts';
 import { artifactLimits, createArtifactStore, type ArtifactLimits } from './store.ts';
 import { createArtifactKeeper } from './keep.ts';
@@ -36,12 +37,15 @@ export function createArtifactDelivery(options: {
   now: () => number;
   random: () => number;
   limits?: ArtifactLimits;
+  /** Shared with everything else that uses the data folder; absent = one of its own. */
+  disk?: DiskDeadline;
 }): ArtifactDelivery {
   const { metrics, log, session } = options;
   const store = createArtifactStore({
     root: join(options.dataDir, 'artifacts'),
     instanceId: options.instanceId,
     limits: options.limits ?? artifactLimits,
+    disk: options.disk ?? new DiskDeadline(),
     metrics,
     log,
     now: options.now,
@@ -62,7 +66,8 @@ export function createArtifactDelivery(options: {
       place: store.place,
       keep: async (path, about) => {
         await store.keep(path, about).catch(async (error: unknown) => {
-          await fs.rm(path, { force: true });
+          // On a disk that hangs, the file stays until the next adoption.
+          if (!(error instanceof DiskHangs)) await fs.rm(path, { force: true });
           throw error;
         });
         return { state: 'pending', url: null };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { promises as fs } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../log.ts';
+import type { DiskDeadline } from '../folders/disk-deadline.ts';
 import { beatFolder, beatsOf, ownerBeatMs, ownerFiles, signFolder, unsignFolder } from '../folders/owner.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { about, adoptDeadFolders, binary, foldersOfOthers, sizeOf } from './adoption.ts';
@@ -52,8 +53,10 @@ export function createArtifactStore(options: {
   now: () => number;
   /** Called with files that were dropped because there were too many. */
   onDropped: (artifact: StoredArtifact) => void;
+  /** Shared with everything else that uses the data folder. */
+  disk: DiskDeadline;
 }): ArtifactStore {
-  const { root, limits, log } = options;
+  const { root, limits, log, disk } = options;
   const home = join(root, options.instanceId);
   const known = new Map<string, StoredArtifact>();
   let filled: () => void = () => undefined;
@@ -105,14 +108,19 @@ export function createArtifactStore(options: {
     await bound();
     filled();
   };
-  const adoptQuietly = () =>
-    adopt().catch((error: unknown) => log.warn({ err: error }, 'artifacts of earlier agents cannot be read'));
+  const adoptQuietly = async () => {
+    if (disk.hangs) return;
+    await adopt().catch((error: unknown) =>
+      log.warn({ err: error }, 'artifacts of earlier agents cannot be read'),
+    );
+  };
   timers.push(setInterval(() => void adoptQuietly(), adoptEveryMs).unref());
 
   return {
     place: async (bytes) => {
-      await signed();
-      const { bavail, bsize } = await fs.statfs(home);
+      disk.check();
+      await disk.within(signed());
+      const { bavail, bsize } = await disk.within(fs.statfs(home));
       if (bavail * bsize - bytes < limits.reserveBytes) {
         throw Object.assign(new Error('the disk of this agent is full'), { code: 'ENOSPC' });
       }
@@ -123,8 +131,9 @@ export function createArtifactStore(options: {
       const artifact: StoredArtifact = { ...facts, id, path, createdAt: options.now() };
       const { path: _path, ...written } = artifact;
       const file = join(home, id + about);
-      await fs.writeFile(`${file}.part`, JSON.stringify(written), { mode: 0o600 });
-      await fs.rename(`${file}.part`, file);
+      disk.check();
+      await disk.within(fs.writeFile(`${file}.part`, JSON.stringify(written), { mode: 0o600 }));
+      await disk.within(fs.rename(`${file}.part`, file));
       known.set(id, artifact);
       await bound();
       filled();
@@ -137,7 +146,7 @@ export function createArtifactStore(options: {
     },
     close: async () => {
       for (const timer of [beat, ...timers]) clearInterval(timer);
-      if (signing === null) return;
+      if (signing === null || disk.hangs) return;
       await unsignFolder(home).catch(() => undefined);
       await fs.rmdir(home).catch(() => undefined);
     },

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { constants, promises as fs } from 'node:fs';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { remedyForFolder } from '../../config/folder-remedy.ts';
 import { codeOf } from '../../system-errors.ts';
@@ -37,13 +37,13 @@ export function unusableDataDirError(dataDir: string, error: unknown): FatalErro
 
 /**
  * Creates the data directory if it is missing. Call it before anything creates folders below it: Node's own `mkdir`
- * may never return if the folder cannot be created. Throws FatalError.
+ * may never return if the folder cannot be created. Rejects with FatalError.
  */
-export function openDataDir(dataDir: string): void {
+export async function openDataDir(dataDir: string): Promise<void> {
   try {
-    makeFolder(dataDir);
+    await makeFolder(dataDir);
     repairModes(dataDir);
-    accessSync(dataDir, constants.W_OK);
+    await fs.access(dataDir, constants.W_OK);
   } catch (error: unknown) {
     throw unusableDataDirError(dataDir, error);
   }

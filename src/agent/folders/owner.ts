@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync, promises as fs } from 'node:fs';
+import { readFileSync, readlinkSync, promises as fs, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { codeOf } from '../../system-errors.ts';
 import { dropLock, holdLock, isLockHeld } from './lock.ts';
 
 /**
@@ -27,10 +28,14 @@ type Owner = {
 
 /** Creates the folder if it is missing and signs it as this process's. */
 export async function signFolder(folder: string): Promise<void> {
-  makeFolder(folder);
-  const lockedOn = (await holdLock(join(folder, ownerFiles.lock))) ? deviceOf(folder) : null;
-  const owner: Owner = { ...currentProcess(), lockedOn };
-  await fs.writeFile(join(folder, ownerFiles.owner), JSON.stringify(owner));
+  await makeFolder(folder);
+  const file = join(folder, ownerFiles.owner);
+  const owner: Owner = { ...currentProcess(), lockedOn: null };
+  // First, because the system creates a socket's file on the caller's own thread: a disk that hangs must hang here, off
+  // the event loop.
+  await fs.writeFile(file, JSON.stringify(owner));
+  if (!(await holdLock(join(folder, ownerFiles.lock)))) return;
+  await fs.writeFile(file, JSON.stringify({ ...owner, lockedOn: await deviceOf(folder) }));
 }
 
 /** Records that the owner of `folder`, this process, is alive. */
@@ -52,9 +57,10 @@ export function beatsOf(folder: string): () => void {
 
 /** Removes the signature from the folder, either this process's or a dead owner's. */
 export async function unsignFolder(folder: string): Promise<void> {
-  await dropLock(join(folder, ownerFiles.lock));
   await fs.rm(join(folder, ownerFiles.alive), { force: true });
   await fs.rm(join(folder, ownerFiles.owner), { force: true });
+  // Last, for the same reason: closing a socket removes its file on the caller's own thread.
+  await dropLock(join(folder, ownerFiles.lock));
 }
 
 /**
@@ -67,7 +73,7 @@ export async function isOwnerGone(
   isAbandoned: (names: readonly string[]) => boolean = () => false,
 ): Promise<boolean> {
   const silentMs = async (path: string) => (await fs.stat(ownBeat)).mtimeMs - (await fs.stat(path)).mtimeMs;
-  const owner = readOwner(join(folder, ownerFiles.owner));
+  const owner = await readOwner(join(folder, ownerFiles.owner));
   if (owner === null) {
     // The owner gave it up, or has just created it and not signed it yet.
     return isAbandoned(await fs.readdir(folder)) || (await silentMs(folder)) > silentOwnerMs;
@@ -78,7 +84,7 @@ export async function isOwnerGone(
   }
   // In another container on this machine. On a network volume that was mounted a second time, sockets exist without
   // their owners.
-  const isLockVisible = owner.lockedOn !== null && owner.lockedOn === deviceOf(folder);
+  const isLockVisible = owner.lockedOn !== null && owner.lockedOn === (await deviceOf(folder));
   if (isLockVisible && self.boot !== '' && owner.boot === self.boot) {
     const held = await isLockHeld(join(folder, ownerFiles.lock));
     if (held !== null) return !held;
@@ -90,23 +96,36 @@ export async function isOwnerGone(
  * Creates a folder and its missing parents. mkdir's own `recursive` never returns if a parent exists but cannot hold
  * folders (/proc).
  */
-export function makeFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  if (dirname(folder) !== folder) makeFolder(dirname(folder));
+export async function makeFolder(folder: string): Promise<void> {
+  if (await isFolder(folder)) return;
+  if (dirname(folder) !== folder) await makeFolder(dirname(folder));
   try {
-    mkdirSync(folder, { mode: 0o700 });
+    await fs.mkdir(folder, { mode: 0o700 });
   } catch (error) {
     // Another agent may have created it at the same time.
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+    if (!(await isFolder(folder))) throw error;
   }
 }
 
-const deviceOf = (folder: string): number | null => statSync(folder, { throwIfNoEntry: false })?.dev ?? null;
+/** Whether it is there; rejects with errors that do not answer the question. */
+async function isFolder(path: string): Promise<boolean> {
+  return (await statsOf(path))?.isDirectory() === true;
+}
 
-function readOwner(file: string): Owner | null {
-  if (!existsSync(file)) return null;
+async function deviceOf(folder: string): Promise<number | null> {
+  return (await statsOf(folder))?.dev ?? null;
+}
+
+function statsOf(path: string): Promise<Stats | null> {
+  return fs.stat(path).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null;
+    throw error;
+  });
+}
+
+async function readOwner(file: string): Promise<Owner | null> {
   try {
-    const owner = JSON.parse(readFileSync(file, 'utf8')) as Partial<Owner>; // checked below
+    const owner = JSON.parse(await fs.readFile(file, 'utf8')) as Partial<Owner>; // checked below
     const { boot, namespace, pid, startedAt, lockedOn = null } = owner;
     if (typeof boot !== 'string' || typeof namespace !== 'string') return null;
     if (typeof pid !== 'number' || typeof startedAt !== 'string') return null;

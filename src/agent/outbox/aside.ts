@@ -50,7 +50,7 @@ export function createAside(root: string, now: () => number): Aside {
   };
   return {
     keep: async (name, bytes) => {
-      makeFolder(folder);
+      await makeFolder(folder);
       const path = join(folder, name);
       await fs.writeFile(path, bytes.subarray(0, asideLimits.fileBytes), { mode: 0o600 });
       // Its age counts by the agent's clock.

@@ -1,6 +1,7 @@
 import { constants, promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { isWrongFolder } from '../folders/data-dir.ts';
+import type { DiskDeadline } from '../folders/disk-deadline.ts';
 import {
   beatFolder,
   isOwnerGone,
@@ -42,8 +43,8 @@ const trialFile = 'disk-trial';
  * the path can never be used.
  */
 export async function openOutboxHome(
-  root: string,
-  instanceId: string,
+  { folder: root, instanceId }: { folder: string; instanceId: string },
+  disk: DiskDeadline,
   onUnusable: (error: unknown) => void,
 ): Promise<OutboxHome> {
   const folder = join(root, instanceId);
@@ -58,7 +59,7 @@ export async function openOutboxHome(
     await sign();
     await beatFolder(folder);
   };
-  await beat().catch((error: unknown) => {
+  await disk.within(beat()).catch((error: unknown) => {
     if (isWrongFolder(error)) throw error;
     onUnusable(error);
   });
@@ -97,7 +98,7 @@ export async function openOutboxHome(
       return adopted.sort();
     },
     tryDisk: async (bytes) => {
-      makeFolder(folder);
+      await makeFolder(folder);
       await beat();
       const path = join(folder, trialFile);
       const { O_CREAT, O_TRUNC, O_WRONLY, O_DSYNC } = constants;

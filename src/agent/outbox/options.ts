@@ -1,4 +1,5 @@
 import type { Log } from '../../log.ts';
+import type { DiskDeadline } from '../folders/disk-deadline.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 
 /** Limits of the outbox, in bytes and results; tests make them small. */
@@ -28,8 +29,8 @@ export type OutboxOptions = {
   fault: (error: Error, message: string) => void;
   now: () => number;
   limits?: OutboxLimits;
-  /** Milliseconds after which the disk counts as hanging; absent = 5 s. */
-  diskPatienceMs?: () => number;
+  /** Shared with everything else that uses the data folder; absent = one of its own. */
+  disk?: DiskDeadline;
 };
 
 export type OutboxStatus = {

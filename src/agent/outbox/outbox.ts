@@ -1,8 +1,8 @@
 import { toError } from '../../errors.ts';
+import { DiskDeadline, DiskHangs } from '../folders/disk-deadline.ts';
 import { ownerBeatMs } from '../folders/owner.ts';
 import { createAside, type Aside } from './aside.ts';
 import { createDamageReport } from './damage-report.ts';
-import { DiskDeadline, DiskHangs } from './disk-deadline.ts';
 import { DiskWatch } from './disk-watch.ts';
 import { openOutboxHome, type OutboxHome } from './home.ts';
 import { outboxLimits, type OutboxOptions, type OutboxStatus } from './options.ts';
@@ -38,7 +38,7 @@ export class Outbox {
   #refusedCount = 0;
   #filled: (() => void) | null = null;
 
-  private constructor(home: OutboxHome, options: OutboxOptions) {
+  private constructor(home: OutboxHome, options: OutboxOptions, deadline: DiskDeadline) {
     this.#home = home;
     this.#options = options;
     const { segmentBytes, capBytes, memoryBytes, memoryResults } = options.limits ?? outboxLimits;
@@ -47,7 +47,7 @@ export class Outbox {
     this.#aside = createAside(options.folder, options.now);
     const damage = createDamageReport({ ...options, aside: this.#aside });
     this.#store = new SegmentStore({ ...options, home, segmentBytes, capBytes, lost, damage });
-    this.#deadline = new DiskDeadline(options.diskPatienceMs);
+    this.#deadline = deadline;
     this.#disk = new DiskWatch({
       tryDisk: async () => {
         this.#deadline.check();
@@ -74,16 +74,16 @@ export class Outbox {
    */
   static async open(options: OutboxOptions): Promise<Outbox> {
     let unusable: Error | null = null as Error | null; // set by the callback
-    const home = await openOutboxHome(
-      options.folder,
-      options.instanceId,
-      (error) => (unusable = toError(error)),
-    );
-    const outbox = new Outbox(home, options);
+    const deadline = options.disk ?? new DiskDeadline();
+    const home = await openOutboxHome(options, deadline, (error) => (unusable = toError(error)));
+    const outbox = new Outbox(home, options, deadline);
     if (unusable !== null) outbox.#disk.refused(unusable);
-    await outbox.#store.adopt().catch((error: unknown) => {
-      options.log.warn({ err: toError(error) }, 'cannot search for results of earlier agents yet');
-    });
+    // A disk that hangs is searched later.
+    if (!deadline.hangs) {
+      await outbox.#store.adopt().catch((error: unknown) => {
+        options.log.warn({ err: toError(error) }, 'cannot search for results of earlier agents yet');
+      });
+    }
     outbox.#beatTimer = setInterval(() => void outbox.#beat(), ownerBeatMs);
     return outbox;
   }

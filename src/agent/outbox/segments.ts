@@ -187,7 +187,7 @@ export class SegmentStore {
   async #newSegment(): Promise<{ segment: Segment; file: fs.FileHandle }> {
     const { home, instanceId, now } = this.#options;
     this.#names += 1;
-    makeFolder(home.folder);
+    await makeFolder(home.folder);
     await home.sign();
     const made = await createSegment(home.folder, { instanceId, number: this.#names, time: now() });
     this.#segments.push(made.segment);

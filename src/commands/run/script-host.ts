@@ -46,7 +46,7 @@ export async function openScriptHost(
   },
 ): Promise<ScriptHost> {
   const { runtimeId, fetchBundle, warn, note } = options;
-  openDataDir(settings.dataDir);
+  await openDataDir(settings.dataDir);
   const host = createScriptHost({
     ...scriptSettings(settings),
     runtimesFolder: packageRuntimes(),

@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDataDir, unusableDataDirError } from '../../../src/agent/folders/data-dir.ts';
 
-test('creates the data directory and its parents', () => {
+test('creates the data directory and its parents', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'data-dir-'));
-  openDataDir(join(folder, 'a', 'b'));
+  await openDataDir(join(folder, 'a', 'b'));
   expect(existsSync(join(folder, 'a', 'b'))).toBe(true);
   rmSync(folder, { recursive: true });
 });
 
 test.runIf(process.platform === 'linux')(
   'a data directory that cannot be created is reported and does not stop the agent',
-  () => {
-    expect(() => openDataDir('/proc/nowhere/data')).toThrow(
+  async () => {
+    await expect(openDataDir('/proc/nowhere/data')).rejects.toThrow(
       /^AGENT_DATA_DIR: cannot write in \/proc\/nowhere\/data \(ENOENT\): choose a folder/,
     );
   },

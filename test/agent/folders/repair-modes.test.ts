@@ -9,7 +9,7 @@ import { repairModes } from '../../../src/agent/folders/repair-modes.ts';
 
 const modeOf = (path: string) => statSync(path).mode & 0o7777;
 
-test('a data folder at mode 0 is usable again after the start, with its outbox', () => {
+test('a data folder at mode 0 is usable again after the start, with its outbox', async () => {
   const root = mkdtempSync(join(tmpdir(), 'location-agent-modes-'));
   const folder = join(root, 'outbox', 'instance');
   mkdirSync(folder, { recursive: true });
@@ -18,7 +18,7 @@ test('a data folder at mode 0 is usable again after the start, with its outbox',
   writeFileSync(outside, '', { mode: 0o400 });
   symlinkSync(outside, join(root, 'link'));
   for (const path of [join(folder, '1.seg'), folder, join(root, 'outbox'), root]) chmodSync(path, 0);
-  openDataDir(root);
+  await openDataDir(root);
   expect([root, join(root, 'outbox'), folder].map(modeOf)).toEqual([0o700, 0o700, 0o700]);
   expect(modeOf(join(folder, '1.seg'))).toBe(0o600);
   expect(modeOf(outside), 'links are not followed').toBe(0o400);

@@ -10,11 +10,13 @@ import {
   chmodSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { basename, join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { signFolder } from '../../../src/agent/folders/owner.ts';
 import { createWorkDirs } from '../../../src/agent/folders/work-dir.ts';
+import { frozenDiskTests } from '../../helpers/frozen-disk.ts';
 
+const disk = frozenDiskTests();
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'work-dir-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
@@ -95,4 +97,33 @@ test('a disk that takes no folders is named in the error, with the remedy', asyn
   } finally {
     spawnSync('umount', ['-l', mount]);
   }
+});
+
+test('a run is told about a disk that hangs, and its folder is removed once the disk answers', async (context) => {
+  if (disk.path === null) return context.skip('no right to mount and freeze a file system');
+  const runs = join(disk.path, 'runs');
+  const deadline = disk.deadline();
+  const dirs = createWorkDirs(runs, 'agent', deadline);
+  disk.freeze();
+  await expect(dirs.make()).rejects.toMatchObject({
+    code: 'DISK_UNAVAILABLE',
+    message: expect.stringContaining('the disk has not answered'),
+  });
+  // Nothing new is started meanwhile.
+  await expect(dirs.make()).rejects.toMatchObject({ code: 'DISK_UNAVAILABLE' });
+  disk.thaw();
+  await vi.waitFor(() => expect(deadline.hangs).toBe(false), { timeout: 10_000 });
+  const folder = await dirs.make();
+  disk.freeze();
+  await expect(dirs.make()).rejects.toMatchObject({ code: 'DISK_UNAVAILABLE' });
+  await dirs.remove(folder);
+  disk.thaw();
+  await vi.waitFor(() => expect(deadline.hangs).toBe(false), { timeout: 10_000 });
+  const last = await dirs.make();
+  await vi.waitFor(() =>
+    expect(readdirSync(join(runs, 'agent')).filter((name) => name.startsWith('run-'))).toEqual([
+      basename(last),
+    ]),
+  );
+  await dirs.close();
 });

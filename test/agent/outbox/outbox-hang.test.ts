@@ -1,48 +1,15 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { DiskDeadline, DiskHangs } from '../../../src/agent/outbox/disk-deadline.ts';
+import { expect, test } from 'vitest';
+import { DiskDeadline, DiskHangs } from '../../../src/agent/folders/disk-deadline.ts';
+import { frozenDiskTests } from '../../helpers/frozen-disk.ts';
 import { drainAll, outboxTests, roomy, texts } from './outboxes.ts';
 
-/** A disk that takes no writes and returns no error: a file system of the test's own, frozen by the kernel. */
+/** The outbox on a disk that hangs. */
 
 const outboxes = outboxTests();
-let base = '';
-let disk: string | null = null;
-let isFrozen = false;
-/** Only a frozen disk is given up quickly: others may be slow on a busy machine. */
-const patienceMs = () => (isFrozen ? 50 : 60_000);
-const freeze = () => {
-  execFileSync('fsfreeze', ['-f', disk ?? '']);
-  isFrozen = true;
-};
-const thaw = () => {
-  isFrozen = false;
-  execFileSync('fsfreeze', ['-u', disk ?? '']);
-};
-
-beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), 'frozen-disk-'));
-  const mount = join(base, 'mount');
-  mkdirSync(mount);
-  const made = spawnSync(
-    'sh',
-    [
-      '-ec',
-      'truncate -s 8M image; mkfs.ext4 -q image; mount -o loop image mount; fsfreeze -f mount; fsfreeze -u mount',
-    ],
-    { cwd: base, encoding: 'utf8' },
-  );
-  disk = made.status === 0 ? mount : null;
-});
-afterEach(async () => {
-  if (isFrozen) thaw();
-  await outboxes.closeAll();
-  spawnSync('umount', ['-l', join(base, 'mount')]);
-  rmSync(base, { recursive: true, force: true });
-});
+const disk = frozenDiskTests(() => outboxes.closeAll());
+const { freeze, thaw } = disk;
 
 async function until(condition: () => boolean): Promise<void> {
   for (let turns = 0; !condition() && turns < 500; turns += 1) {
@@ -51,11 +18,11 @@ async function until(condition: () => boolean): Promise<void> {
   expect(condition()).toBe(true);
 }
 
-const open = () => outboxes.open(roomy, join(disk ?? '', 'outbox'), Date.now, patienceMs);
+const open = () => outboxes.open(roomy, join(disk.path ?? '', 'outbox'), Date.now, disk.patienceMs);
 const isGood = (outbox: Awaited<ReturnType<typeof open>>) => outbox.status().diskError === null;
 
 test('results are sent from memory, and the write that ends late leaves nothing', async (context) => {
-  if (disk === null) return context.skip('no right to mount and freeze a file system');
+  if (disk.path === null) return context.skip('no right to mount and freeze a file system');
   const outbox = await open();
   await outbox.add('"before"');
   expect(await drainAll(outbox)).toEqual(['"before"']);
@@ -76,7 +43,7 @@ test('results are sent from memory, and the write that ends late leaves nothing'
 });
 
 test('results that nobody took meanwhile are written once the disk answers', async (context) => {
-  if (disk === null) return context.skip('no right to mount and freeze a file system');
+  if (disk.path === null) return context.skip('no right to mount and freeze a file system');
   const outbox = await open();
   const all = Array.from({ length: 20 }, (_, index) => `"${index}"`);
   for (const json of all.slice(0, 10)) await outbox.add(json);
@@ -92,7 +59,7 @@ test('results that nobody took meanwhile are written once the disk answers', asy
 });
 
 test('a batch whose acknowledgement hangs is not sent again', async (context) => {
-  if (disk === null) return context.skip('no right to mount and freeze a file system');
+  if (disk.path === null) return context.skip('no right to mount and freeze a file system');
   const outbox = await open();
   for (const json of ['"one"', '"two"']) await outbox.add(json);
   const batch = await outbox.nextBatch(1, 1000);
@@ -109,13 +76,42 @@ test('a batch whose acknowledgement hangs is not sent again', async (context) =>
 });
 
 test('stopping does not wait for the disk, and counts what it costs', async (context) => {
-  if (disk === null) return context.skip('no right to mount and freeze a file system');
+  if (disk.path === null) return context.skip('no right to mount and freeze a file system');
   const outbox = await open();
   await outbox.add('"on disk"');
   freeze();
   await outbox.add('"in memory"');
   await outboxes.close(outbox);
   expect(outboxes.metrics.resultsDropped).toBe(1);
+});
+
+test('an agent starts while the disk hangs', async (context) => {
+  if (disk.path === null) return context.skip('no right to mount and freeze a file system');
+  freeze();
+  const outbox = await open();
+  expect(outbox.status().diskError).toBeInstanceOf(DiskHangs);
+  await outbox.add('"kept"');
+  expect(await drainAll(outbox)).toEqual(['"kept"']);
+  thaw();
+  await until(() => isGood(outbox));
+});
+
+test('a result that is set aside does not wait for the disk', async (context) => {
+  if (disk.path === null) return context.skip('no right to mount and freeze a file system');
+  const outbox = await open();
+  freeze();
+  await outbox.quarantine(Buffer.from('"refused"'));
+  expect(outbox.status().diskError).toBeInstanceOf(DiskHangs);
+});
+
+test('a folder that is gone is not made again while the disk hangs', async (context) => {
+  if (disk.path === null) return context.skip('no right to mount and freeze a file system');
+  const outbox = await open();
+  rmSync(join(disk.path, 'outbox'), { recursive: true });
+  freeze();
+  await outbox.add('"kept"');
+  expect(outbox.status().diskError).toBeInstanceOf(DiskHangs);
+  expect(await drainAll(outbox)).toEqual(['"kept"']);
 });
 
 test('nothing new is started while an operation hangs, and its late value is handed over', async () => {

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
+import { DiskDeadline } from '../../../src/agent/folders/disk-deadline.ts';
 import { createMetrics, type AgentMetrics } from '../../../src/agent/metrics/counters.ts';
 import type { OutboxLimits } from '../../../src/agent/outbox/options.ts';
 import { Outbox } from '../../../src/agent/outbox/outbox.ts';
@@ -73,7 +74,7 @@ export function outboxTests(): Outboxes {
         fault: (error, message) => faults.push(`${message}: ${error.message}`),
         now,
         limits,
-        diskPatienceMs,
+        disk: new DiskDeadline(diskPatienceMs),
       });
       open.push(outbox);
       return outbox;
