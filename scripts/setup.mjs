@@ -91,7 +91,7 @@ function* filesBelow(folder) {
 async function compile() {
   const hash = createHash('sha256');
   for (const file of filesBelow(path('src'))) {
-    if (!/\.(ts|css|html)$/.test(file)) continue;
+    if (!/\.(tsx?|css|html|svg)$/.test(file)) continue;
     const { mtimeMs, size } = statSync(file);
     hash.update(`${file} ${mtimeMs} ${size}\n`);
   }

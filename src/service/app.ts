@@ -53,7 +53,7 @@ export async function buildApp(
   registerPings(app, deps);
   registerTriggerCalls(app, deps);
   registerStatusPagesInPublic(app, deps);
-  registerWeb(app, deps);
+  registerWeb(app);
   for (const plugin of options.plugins ?? []) await plugin(app);
   await app.ready();
   return app;

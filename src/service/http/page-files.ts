@@ -1,37 +1,81 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import type { FastifyInstance } from 'fastify';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-/**
- * Next to the compiled sources, or in build/ of the checkout for sources that run uncompiled; see
- * scripts/build-pages.mjs.
- */
+/** The files that browsers load: built by scripts/build-pages.mjs, served compressed and kept for ever by browsers. */
+
+/** Next to the compiled sources, or in build/ of the checkout for sources that run uncompiled. */
 const folders = ['../pages/browser/', '../../../build/pages/'].map((path) => new URL(path, import.meta.url));
 
-type PageFile = 'app.js' | 'page.html' | 'status.css' | 'style.css';
-
-/** The text of a file that scripts/build-pages.mjs has built. Throws if the files are not built. */
-function pageFile(name: PageFile): string {
-  // The source folder contains files of the same names, but no app.js.
-  const folder = folders.find((candidate) => existsSync(new URL('app.js', candidate)));
+function builtFolder(): URL {
+  // The source folder has an index.html too, but no names.json.
+  const folder = folders.find((candidate) => existsSync(new URL('names.json', candidate)));
   if (folder === undefined)
     throw new Error('the package is incomplete: the pages are not built; run `npm run build`');
-  return readFileSync(new URL(name, folder), 'utf8');
+  return folder;
 }
 
-const types = { css: 'text/css', html: 'text/html', js: 'text/javascript' } as const;
+type AssetNames = {
+  readonly main: string;
+  readonly style: string;
+  readonly status: string;
+  readonly icon: string;
+};
 
-/** Serves a built file at `path` with these headers and an ETag. A browser that has the file gets 304. */
-export function servePageFile(
-  app: FastifyInstance,
-  { path, name, headers }: { path: string; name: PageFile; headers: { readonly [name: string]: string } },
-): void {
-  const content = pageFile(name);
+let names: AssetNames | undefined;
+/** The names, with their hashes, of the files that documents link. */
+export function assetNames(): AssetNames {
+  names ??= JSON.parse(readFileSync(new URL('names.json', builtFolder()), 'utf8')) as AssetNames; // written by the build
+  return names;
+}
+
+const types: { readonly [extension: string]: string } = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+};
+
+const encodings = [
+  { name: 'br', suffix: '.br' },
+  { name: 'gzip', suffix: '.gz' },
+] as const;
+
+/** Serves `/assets/…`. A name has a hash of its content, so a browser never asks for it again. */
+export function serveAssets(app: FastifyInstance): void {
+  const folder = new URL('assets/', builtFolder());
+  const names = new Set(readdirSync(folder));
+  app.get('/assets/:name', { schema: { hide: true } }, async (request, reply) => {
+    const { name } = request.params as { name: string };
+    const type = types[extname(name)];
+    if (type === undefined || !names.has(name)) return reply.callNotFound();
+    const accepted = String(request.headers['accept-encoding'] ?? '');
+    const encoding = encodings.find(
+      (one) =>
+        new RegExp(`\\b${one.name}\\b(?!\\s*;\\s*q=0(?:\\.0*)?(?:,|$))`).test(accepted) &&
+        names.has(name + one.suffix),
+    );
+    void reply.headers({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
+      vary: 'accept-encoding',
+    });
+    if (encoding !== undefined) void reply.header('content-encoding', encoding.name);
+    return reply.type(type).send(readFileSync(new URL(name + (encoding?.suffix ?? ''), folder)));
+  });
+}
+
+/** Returns a handler that sends the document of the pages with these headers, or 304 to a browser that has it. */
+export function pageDocument(headers: {
+  readonly [name: string]: string;
+}): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
+  const content = readFileSync(new URL('index.html', builtFolder()), 'utf8');
   const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
-  const type = `${types[name.endsWith('.js') ? 'js' : name.endsWith('.css') ? 'css' : 'html']}; charset=utf-8`;
-  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+  return async (request, reply) => {
     void reply.headers({ ...headers, etag });
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-    return reply.type(type).send(content);
-  });
+    return reply.type('text/html; charset=utf-8').send(content);
+  };
 }

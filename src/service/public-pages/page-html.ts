@@ -1,4 +1,5 @@
 import { escaped } from '../../templates/escaping.ts';
+import { assetNames } from '../http/page-files.ts';
 import {
   pastMaintenanceDays,
   shownDays,
@@ -60,8 +61,7 @@ export function documentHtml(
 <title>${html(title)}</title>
 ${description === null ? '' : `<meta name="description" content="${html(description.slice(0, 300))}">`}
 <link rel="icon" href="${favicon === null ? 'data:,' : html(favicon)}">
-<link rel="stylesheet" href="/web/style.css">
-<link rel="stylesheet" href="/web/status.css">
+<link rel="stylesheet" href="/assets/${assetNames().status}">
 <link rel="alternate" type="application/atom+xml" title="${html(name)}" href="${base}/feed.atom">
 </head>
 <body>

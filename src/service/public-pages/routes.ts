@@ -9,7 +9,6 @@ import {
 } from '../status-pages/statements.ts';
 import { HttpError } from '../http/errors.ts';
 import { createApiKeyLookup } from '../accounts/keys/lookup.ts';
-import { servePageFile } from '../http/page-files.ts';
 import { feedXml } from './feed.ts';
 import { createPageCache } from './page-cache.ts';
 import { noticeHtml, pageHtml } from './page-html.ts';
@@ -45,11 +44,6 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
   const { perMinute, cacheMs } = deps.publicPages ?? { perMinute: 0, cacheMs: 0 };
   const countAddress = createAddressLimit({ perMinute, now });
   const site = createSite(deps, cacheMs);
-  servePageFile(app, {
-    path: '/web/status.css',
-    name: 'status.css',
-    headers: { ...headers, 'cache-control': 'no-cache' },
-  });
   serveCustomDomains(app, site, countAddress);
   void app.register(async (instance) => {
     instance.removeAllContentTypeParsers();

@@ -1,64 +1,100 @@
-/** Calls to the service, with the API key from this tab's session storage. */
+/** Calls to the service's public API with the session cookie of the signed-in user. */
 
-const storage = 'api-key';
-
-export const key = {
-  isThere: (): boolean => sessionStorage.getItem(storage) !== null,
-  keep: (given: string): void => sessionStorage.setItem(storage, given),
-  forget: (): void => sessionStorage.removeItem(storage),
-};
-
-/** The service refused the key. */
-export class RefusedKey extends Error {}
-/** The service did not answer. */
+/** The session has ended, or the key was refused. */
+export class SignedOut extends Error {}
+/** The service did not answer, or a proxy answered in its place. */
 export class Unreachable extends Error {}
+/** The service refused a request. `attributes` names the fields and their errors. */
+export class Refused extends Error {
+  readonly status: number;
+  readonly attributes: { readonly [field: string]: readonly string[] };
+  constructor(status: number, message: string, attributes: Refused['attributes']) {
+    super(message);
+    this.status = status;
+    this.attributes = attributes;
+  }
+}
 
-async function call(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = new Headers(init.headers);
-  headers.set('authorization', `Bearer ${sessionStorage.getItem(storage)}`);
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+async function call(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
   let answer;
   try {
-    answer = await fetch(path, { ...init, headers });
-  } catch {
-    throw new Unreachable('no connection');
+    answer = await fetch(path, {
+      method,
+      credentials: 'same-origin',
+      ...(body === undefined
+        ? {}
+        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Unreachable('The service cannot be reached.');
   }
-  if (answer.status === 401) throw new RefusedKey('This key was refused.');
-  if (!answer.ok) throw new Error(await errorOf(answer));
+  if (!answer.ok) throw await errorOf(answer);
   return answer;
 }
 
-/** Extracts the service's own error message. Errors in another format come from a proxy in front of the service. */
-async function errorOf(answer: Response): Promise<string> {
+/** The service's own error has a message; another format comes from a proxy in front of the service. */
+async function errorOf(answer: Response): Promise<Error> {
   const body: unknown = await answer.json().catch(() => null);
-  if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string')
-    return body.message;
-  throw new Unreachable(`status ${answer.status}`);
+  if (typeof body !== 'object' || body === null || !('message' in body) || typeof body.message !== 'string')
+    return new Unreachable(`The service cannot be reached: status ${answer.status}.`);
+  if (answer.status === 401) return new SignedOut(body.message);
+  const attributes = 'attributes' in body && typeof body.attributes === 'object' ? body.attributes : null;
+  return new Refused(answer.status, body.message, (attributes ?? {}) as Refused['attributes']);
 }
 
 /**
- * Reads JSON from a route; `Body` is the type that the route returns. Throws RefusedKey, Unreachable, or an error with
- * the service's message.
+ * Calls a route and returns its JSON; `Body` is the type that the route returns. Undefined if there is no content.
+ * Throws SignedOut, Unreachable or Refused.
  */
-export async function get<Body>(path: string): Promise<Body> {
-  const answer = await call(path);
+export async function send<Body>(
+  method: Method,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Body> {
+  const answer = await call(method, path, body, signal);
+  if (answer.status === 204) return undefined as Body;
+  const text = await answer.text();
+  if (text === '') return undefined as Body;
   try {
-    return (await answer.json()) as Body; // the service's own format
+    return JSON.parse(text) as Body; // the service's own format
   } catch {
-    throw new Unreachable('no JSON');
+    throw new Unreachable('The service cannot be reached: the answer is not JSON.');
   }
 }
 
-/** Cancels a run of a session. */
-export async function cancelRun(cancelPath: string, sequenceId: string): Promise<void> {
-  await call(cancelPath, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ sequenceId: [sequenceId] }),
-  });
+/** Reads JSON from a route. Throws as `send`. */
+export const get = <Body>(path: string, signal?: AbortSignal): Promise<Body> =>
+  send<Body>('GET', path, undefined, signal);
+
+/** Reads a list and the number of all its entries (`Content-Range`; null if the route does not tell). */
+export async function getList<Entry>(
+  path: string,
+  signal?: AbortSignal,
+): Promise<{ entries: Entry[]; total: number | null }> {
+  const answer = await call('GET', path, undefined, signal);
+  const [, total] = /\/(\d+)$/.exec(answer.headers.get('content-range') ?? '') ?? [];
+  return { entries: (await answer.json()) as Entry[], total: total === undefined ? null : Number(total) };
 }
 
-/** Reads a stored file. The key is sent to this service only, whatever host the URL names. */
+/** Reads a stored file of this service, whichever host the URL names. */
 export async function fileAt(url: string): Promise<Blob> {
-  const { pathname } = new URL(url, location.href);
-  return (await call(pathname)).blob();
+  const { pathname, search } = new URL(url, location.href);
+  return (await call('GET', pathname + search)).blob();
 }
+
+/** A path with a query; undefined, null and empty values are left out, lists repeat their name. */
+export function withQuery(path: string, query: { readonly [name: string]: QueryValue }): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === null || value === '') continue;
+    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
+  }
+  const text = search.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+type QueryValue = string | number | boolean | null | undefined | readonly (string | number)[];

@@ -1,0 +1,65 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { usePlace } from './base/router.ts';
+import { useUser } from './base/user.ts';
+import { pageAt } from './page-table.ts';
+import type { PageProps } from './base/page.ts';
+import { Boundary } from './parts/boundary.tsx';
+import { Loading, Problem } from './parts/notice.tsx';
+import { Shell } from './shell/shell.tsx';
+import { SignIn } from './shell/sign-in.tsx';
+
+/** The whole page: the sign-in, or the frame with the page of the address. */
+export function App() {
+  const user = useUser();
+  const place = usePlace();
+  if (user === undefined) return <Loading what="the page" />;
+  if (user === null || place.path === '/sign-in') return <SignIn />;
+  return (
+    <Shell>
+      <Boundary key={place.path}>
+        <PageOf path={place.path} />
+      </Boundary>
+    </Shell>
+  );
+}
+
+function PageOf({ path }: { path: string }) {
+  const found = pageAt(path);
+  const [loaded, setLoaded] = useState<{ path: string; Page: ComponentType<PageProps> } | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const first = useRef(true);
+  const row = found?.row;
+  useEffect(() => {
+    setError(null);
+    if (row === undefined) return;
+    document.title = row.title;
+    let isWanted = true;
+    row.load().then(
+      ({ Page }) => isWanted && setLoaded({ path: row.path, Page }),
+      (reason: unknown) => isWanted && setError(reason instanceof Error ? reason : new Error(String(reason))),
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [row]);
+  // A screen reader begins with the new page, not with the link that has gone.
+  useEffect(() => {
+    if (!first.current) document.getElementById('content')?.focus({ preventScroll: true });
+    first.current = false;
+  }, [path]);
+  if (found === null)
+    return (
+      <Problem title="There is no page at this address">
+        <a href="/">All checks</a>
+      </Problem>
+    );
+  if (error !== null)
+    return (
+      <Problem title="The page could not be loaded">
+        {error.message} <a href={location.href}>Load it again</a>
+      </Problem>
+    );
+  if (loaded === null || loaded.path !== found.row.path) return <Loading what="the page" />;
+  return <loaded.Page params={found.params} />;
+}

@@ -1,0 +1,107 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** Addresses of pages. Every page, tab and filter is part of the address, so that it can be sent to someone. */
+
+type Place = { readonly path: string; readonly query: URLSearchParams };
+const here = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
+
+const listeners = new Set<() => void>();
+/** Returns false to stay, for example on a form with changes that are not saved. */
+let mayLeave: () => boolean = () => true;
+const told = () => {
+  for (const listener of listeners) listener();
+};
+let shown = '';
+window.addEventListener('popstate', () => {
+  if (location.pathname !== shown && !mayLeave()) return history.forward();
+  told();
+});
+
+/** Opens an address of these pages. `replace` adds no entry to the history: for filters and typing. */
+export function go(to: string, { replace = false }: { replace?: boolean } = {}): void {
+  const url = new URL(to, location.href);
+  if (url.pathname !== location.pathname && !mayLeave()) return;
+  const isNewPage = url.pathname !== location.pathname;
+  if (replace) history.replaceState(null, '', url);
+  else history.pushState(null, '', url);
+  told();
+  if (isNewPage) scrollTo(0, 0);
+}
+
+/** Asks before the page is left while `isChanged`. The guard ends with the component. */
+export function useLeaveGuard(isChanged: boolean): void {
+  useEffect(() => {
+    if (!isChanged) return;
+    const unload = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener('beforeunload', unload);
+    mayLeave = () => confirm('Leave without saving?');
+    return () => {
+      removeEventListener('beforeunload', unload);
+      mayLeave = () => true;
+    };
+  }, [isChanged]);
+}
+
+/** The current address; the component is drawn again when it changes. */
+export function usePlace(): Place {
+  const [place, setPlace] = useState(here);
+  useEffect(() => {
+    const listener = () => setPlace(here());
+    listeners.add(listener);
+    listener();
+    return () => void listeners.delete(listener);
+  }, []);
+  shown = place.path;
+  return place;
+}
+
+/** Changes parts of the query and keeps the others. Null and empty values are removed. */
+export function setQuery(
+  change: { readonly [name: string]: string | number | null | readonly string[] },
+  options: { replace?: boolean } = { replace: true },
+): void {
+  const { path, query } = here();
+  for (const [name, value] of Object.entries(change)) {
+    query.delete(name);
+    if (value === null || value === '') continue;
+    for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+  }
+  const text = query.toString();
+  go(text === '' ? path : `${path}?${text}`, options);
+}
+
+/** `/checks/:id` matched with `/checks/17` is `{ id: '17' }`; null = no match. */
+export function match(pattern: string, path: string): { [name: string]: string } | null {
+  const wanted = pattern.split('/');
+  const given = path.replace(/\/+$/, '').split('/');
+  if (path === '/') given.splice(0, given.length, '', '');
+  if (wanted.length !== given.length) return null;
+  const found: { [name: string]: string } = {};
+  for (const [at, part] of wanted.entries()) {
+    const text = given[at] ?? '';
+    if (part.startsWith(':')) {
+      if (text === '') return null;
+      try {
+        found[part.slice(1)] = decodeURIComponent(text);
+      } catch {
+        return null;
+      }
+    } else if (part !== text) return null;
+  }
+  return found;
+}
+
+/** Clicks on links to these pages load nothing anew. Links to other places, and clicks with keys held, are left alone. */
+export function followLinks(isOurs: (path: string) => boolean): void {
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey)
+      return;
+    const link = (event.target as Element | null)?.closest?.('a');
+    if (!link || link.target !== '' || link.hasAttribute('download') || link.origin !== location.origin)
+      return;
+    if (!isOurs(link.pathname)) return;
+    if (link.hash !== '' && link.pathname === location.pathname) return;
+    event.preventDefault();
+    go(link.href);
+  });
+}

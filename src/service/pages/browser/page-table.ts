@@ -1,0 +1,22 @@
+import type { PageModule } from './base/page.ts';
+import { match } from './base/router.ts';
+
+/** The addresses of all pages: one row per page, which loads its code when it is opened. */
+
+
+type Row = { readonly path: string; readonly title: string; readonly load: () => Promise<PageModule> };
+
+export const pageTable: readonly Row[] = [
+  { path: '/', title: 'Checks', load: () => import('./home/page.tsx') },
+];
+
+/** The row of an address, and the parts of the address; null = there is no such page. */
+export function pageAt(path: string): { row: Row; params: { [name: string]: string } } | null {
+  for (const row of pageTable) {
+    const params = match(row.path, path);
+    if (params !== null) return { row, params };
+  }
+  return null;
+}
+
+export const isPage = (path: string): boolean => pageAt(path) !== null || path === '/sign-in';

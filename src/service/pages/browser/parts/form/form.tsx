@@ -1,0 +1,137 @@
+import type { ComponentChildren } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import { useLeaveGuard } from '../../base/router.ts';
+import { Refused, send, type Method } from '../../base/service.ts';
+import { Copy } from '../copy.tsx';
+import { sayFailed } from '../messages.tsx';
+import type { FieldErrors } from './field.tsx';
+
+/** A form that changes one body and sends it to the public API. */
+
+export type FormState<Body extends object> = {
+  readonly body: Body;
+  readonly errors: FieldErrors;
+  /** The message above the fields, when a save was refused. */
+  readonly message: string | null;
+  readonly isBusy: boolean;
+  readonly isChanged: boolean;
+  readonly change: (change: Partial<Body>) => void;
+  /** Sends the body; resolves with the answer, or undefined if it was refused. */
+  readonly save: (method: Method, path: string, body?: unknown) => Promise<unknown>;
+};
+
+/** The state of a form that begins with `initial`. The page asks before unsaved changes are left. */
+export function useForm<Body extends object>(initial: Body): FormState<Body> {
+  const [body, setBody] = useState(initial);
+  const [errors, setErrors] = useState<FieldErrors>({});
+  const [message, setMessage] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const [isChanged, setChanged] = useState(false);
+  const busy = useRef(false);
+  useLeaveGuard(isChanged);
+  return {
+    body,
+    errors,
+    message,
+    isBusy,
+    isChanged,
+    change: (change) => {
+      setBody((before) => ({ ...before, ...change }));
+      setChanged(true);
+    },
+    save: async (method, path, sent) => {
+      if (busy.current) return undefined;
+      busy.current = true;
+      setBusy(true);
+      try {
+        const answer = await send<unknown>(method, path, sent ?? body);
+        setErrors({});
+        setMessage(null);
+        setChanged(false);
+        // The guard of changes that are not saved ends with the next drawing.
+        await new Promise((resolve) => setTimeout(resolve));
+        return answer ?? {};
+      } catch (error) {
+        if (error instanceof Refused) {
+          setErrors(error.attributes);
+          setMessage(error.message);
+          requestAnimationFrame(() => document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+        } else sayFailed(error);
+        return undefined;
+      } finally {
+        busy.current = false;
+        setBusy(false);
+      }
+    },
+  };
+}
+
+export function Form({
+  onSubmit,
+  message,
+  children,
+  buttons,
+}: {
+  onSubmit: () => void;
+  message: string | null;
+  children: ComponentChildren;
+  buttons: ComponentChildren;
+}) {
+  return (
+    <form
+      class="form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {message !== null && (
+        <p class="note failed" role="alert">
+          {message}
+        </p>
+      )}
+      {children}
+      <div class="buttons sticky">{buttons}</div>
+    </form>
+  );
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The content of a form as JSON, as a curl command, and as a file for `location-agent run`. */
+export function AsText({
+  method,
+  path,
+  body,
+  file,
+}: {
+  method: Method;
+  path: string;
+  body: unknown;
+  /** The content of a file; absent = not offered. */
+  file?: { readonly name: string; readonly content: unknown };
+}) {
+  const json = JSON.stringify(body, null, 2);
+  const curl = [
+    `curl -X ${method} ${location.origin}${path}`,
+    `  -H "Authorization: Bearer $SERVICE_API_KEY"`,
+    `  -H 'content-type: application/json'`,
+    `  -d ${quoted(json)}`,
+  ].join(' \\\n');
+  return (
+    <details class="as-text">
+      <summary>As JSON, curl or file</summary>
+      <h3>JSON</h3>
+      <Copy text={json} label="JSON" />
+      <h3>curl</h3>
+      <Copy text={curl} label="curl" />
+      {file && (
+        <>
+          <h3>{file.name}</h3>
+          <Copy text={JSON.stringify(file.content, null, 2)} label={file.name} />
+        </>
+      )}
+    </details>
+  );
+}
