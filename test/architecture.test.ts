@@ -177,7 +177,6 @@ const floors: Record<string, readonly string[]> = {
     'pages/browser/reports',
     'pages/browser/settings',
     'pages/browser',
-    'pages',
     '.',
   ],
   commands: ['.', 'doctor', 'run', 'dev'],
