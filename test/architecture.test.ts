@@ -160,6 +160,7 @@ const floors: Record<string, readonly string[]> = {
     'pages',
     'pages/browser/base',
     'pages/browser/parts',
+    'pages/browser/parts/code',
     'pages/browser/parts/form',
     'pages/browser/charts',
     'pages/browser/shell',
