@@ -14,6 +14,8 @@ export type Confinement = {
   /** How calls with addresses are judged: on copies of the script's sockets, or on sockets made by the supervisor. */
   networkMeans: 'copied sockets' | 'own sockets';
   holds: { readonly [L in Layer]: boolean };
+  /** Each run can have a user of its own, because the agent is root and the view of such a user works. */
+  ownUser: boolean;
   /** One sentence for each missing layer, with the remedy. */
   missing: readonly string[];
 };
@@ -33,6 +35,7 @@ const nothing = {
   landlockVersion: 0,
   networkMeans: 'copied sockets',
   holds: nothingHolds,
+  ownUser: false,
 } as const;
 
 const remedies: { readonly [L in Layer]: string } = {
@@ -62,7 +65,7 @@ async function probe(): Promise<Confinement> {
     return { ...nothing, missing: [missing] };
   }
   try {
-    const { errors, landlockVersion, copiesSockets } = await probeLauncher(file);
+    const { uid, errors, landlockVersion, copiesSockets } = await probeLauncher(file);
     const results: readonly [Layer, number][] = [
       ['no_new_privs', errors.noNewPrivs],
       ['capabilities', errors.capabilities],
@@ -78,10 +81,14 @@ async function probe(): Promise<Confinement> {
       landlockVersion,
       networkMeans: copiesSockets ? 'copied sockets' : 'own sockets',
       holds: { ...nothingHolds, ...holds },
-      missing: results
-        // Where there are no namespaces, there are no mounts in them: one line names both.
-        .filter(([layer, errno]) => errno !== 0 && !(layer === 'mounts' && errors.namespaces !== 0))
-        .map(([layer, errno]) => missingLayer(layer, errno)),
+      ownUser: uid === 0 && errors.mounts === 0 && errors.user === 0,
+      missing: [
+        ...results
+          // Where there are no namespaces, there are no mounts in them: one line names both.
+          .filter(([layer, errno]) => errno !== 0 && !(layer === 'mounts' && errors.namespaces !== 0))
+          .map(([layer, errno]) => missingLayer(layer, errno)),
+        ...(errors.mounts === 0 && errors.user !== 0 ? [missingUser(errors.user)] : []),
+      ],
     };
   } catch (error: unknown) {
     const missing = `the launcher cannot run: scripts run unconfined (${toError(error).message.split('\n', 1)[0] ?? ''})`;
@@ -100,10 +107,7 @@ export function announceConfinement(to: (line: string) => void): void {
 
 /** Reports a layer that could not be applied to one child, although the probe had found it. */
 export function noteMissing(layer: string, errno: number): void {
-  if (layer === 'user') {
-    const remedy = 'put AGENT_DATA_DIR on ext4, XFS or Btrfs, with a kernel of 5.12 or newer';
-    return warnOnce(`script runs have no user of their own (${errnoName(errno)}): ${remedy}`);
-  }
+  if (layer === 'user') return warnOnce(missingUser(errno));
   const known = Object.keys(remedies).find((name): name is Layer => name === layer);
   warnOnce(
     known === undefined ? `scripts run without ${layer} (${errnoName(errno)})` : missingLayer(known, errno),
@@ -118,6 +122,11 @@ function warnOnce(line: string): void {
 
 function missingLayer(layer: Layer, errno: number): string {
   return `scripts run without ${layer} (${errnoName(errno)}): ${remedies[layer]}`;
+}
+
+function missingUser(errno: number): string {
+  const remedy = 'put AGENT_DATA_DIR on ext4, XFS or Btrfs, with a kernel of 5.12 or newer';
+  return `script runs have no user of their own (${errnoName(errno)}): ${remedy}`;
 }
 
 /** The Linux name of an errno, such as EPERM. */

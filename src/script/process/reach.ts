@@ -66,8 +66,8 @@ export function launcherArguments(options: Launched, host: Confinement): string[
  * Only root can give a run a user of its own, and only while nothing can become set-uid root on its behalf. Folders
  * that it shares with other runs in the machine's /tmp belong to the agent's user.
  */
-function ownUser(options: Launched, { holds }: Confinement): string[] {
-  if (process.geteuid?.() !== 0 || !holds.seccomp) return [];
+function ownUser(options: Launched, host: Confinement): string[] {
+  if (!host.ownUser || !host.holds.seccomp) return [];
   return sharedPaths(options, ownTmp(options)).length === 0 ? ['--own-user'] : [];
 }
 

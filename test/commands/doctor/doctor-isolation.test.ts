@@ -15,6 +15,7 @@ const all: Confinement = {
     mounts: true,
     network: true,
   },
+  ownUser: true,
   missing: [],
 };
 
@@ -96,6 +97,7 @@ test('no launcher is a problem', () => {
       mounts: false,
       network: false,
     },
+    ownUser: false,
     missing: ['the launcher was not built: scripts run unconfined (run: node scripts/native.mjs)'],
   };
   expect(layersFinding(host)).toMatchObject({ status: 'problem' });
