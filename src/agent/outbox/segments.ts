@@ -21,6 +21,8 @@ import {
 /** Results to send next, oldest first. */
 export type Batch = {
   payloads: Buffer[];
+  /** A result after these, which the caller may send too; it is part of a later batch all the same. Null = none waits. */
+  following: () => Promise<Buffer | null>;
   /** The service has accepted the first `count`: they are removed from the outbox, and the others are sent again. */
   acknowledge: (count: number) => Promise<void>;
 };
@@ -130,6 +132,7 @@ export class SegmentStore {
       this.#out = segment;
       return {
         payloads: frames.map(({ payload }) => payload),
+        following: () => this.#following(segment, frames.at(-1) ?? oldest),
         acknowledge: async (count) => {
           this.#out = null;
           const last = frames[count - 1];
@@ -215,6 +218,19 @@ export class SegmentStore {
       this.#options.log.warn({ err: toError(error) }, 'dropped segment could not be counted');
     }
     return count;
+  }
+
+  async #following(
+    { file, format, size: to, ...segment }: Segment,
+    last: FoundFrame,
+  ): Promise<Buffer | null> {
+    const one = { maxItems: 1, maxBytes: 0 };
+    const range = { from: last.end, to, next: last.number + 1, ...one };
+    const [next] = file === null ? [] : (await readFrames(file, format, range)).frames;
+    if (next !== undefined) return next.payload;
+    const other = this.#segments.find((each) => each.path !== segment.path && !isDrained(each));
+    const [first] = other === undefined ? [] : await this.#framesOf(other, one.maxItems, one.maxBytes);
+    return first?.payload ?? null;
   }
 
   /** Unacknowledged frames of a segment. Skips damage, which is reported, so it may return none. */
