@@ -15,7 +15,7 @@ const allowed: { readonly [file: string]: readonly [count: number, reason: strin
   'agent/own-network/failures.ts': [1, 'texts that are only searched'],
   'agent/own-network/own-network.ts': [1, 'lists, or a known ending'],
   'agent/own-network/rules.ts': [2, 'lists, or a known ending'],
-  'agent/own-network/examination.ts': [2, 'lists, or a known ending'],
+  'agent/own-network/examination.ts': [3, 'lists, or a known ending'],
   'agent/artifacts/adoption.ts': [1, 'names, already scrubbed'],
   'agent/artifacts/names.ts': [2, 'names, already scrubbed'],
   'agent/artifacts/states.ts': [1, 'lists, or a known ending'],

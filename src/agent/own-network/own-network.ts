@@ -1,7 +1,7 @@
 import type { Network } from '../../executors/interface/network.ts';
 import type { Job } from '../../protocol/job.ts';
 import type { Reason } from '../../protocol/reasons.ts';
-import { answeredBy, watchNetwork, type LastStep } from './attempt-target.ts';
+import { answeredBy, nameServerStep, watchNetwork, type LastStep } from './attempt-target.ts';
 import { judgeByAnswers } from './compare.ts';
 import { failureOf } from './failed-step.ts';
 import { examine, type ExaminationOptions } from './examination.ts';
@@ -127,7 +127,13 @@ export function createOwnNetwork(
     const host = await readLocal();
     const { address } = failure;
     const kernel = address === null ? null : await kernelRouteTo(address);
-    const facts: LocalFacts = { host, baseline, kernel, usedFamilies: memory.families };
+    const facts: LocalFacts = {
+      host,
+      baseline,
+      kernel,
+      usedFamilies: memory.families,
+      resolverHasWorked: memory.resolverHasWorked(),
+    };
     const verdict = judgeLocally(failure, facts) ?? answeredMeanwhile(failure, host) ?? known(failure, facts);
     if (verdict !== null) return verdict;
     const probes = await probesFor(failure);
@@ -183,6 +189,7 @@ export function createOwnNetwork(
   ): void => {
     for (const name of names) memory.resolved(name, now());
     if (names.length > 0 && !troubles.isEmpty()) troubles.over('resolver');
+    if (nameServerStep(details)?.usesSystem === true) memory.resolverAnswered();
     const answered = answeredBy(last, details, now());
     if (answered === null || answered.address.startsWith('127.') || answered.address === '::1') return;
     memory.answered(answered);
@@ -233,6 +240,8 @@ export function createOwnNetwork(
           }
           const hostname = last !== null && 'hostname' in last ? last.hostname : null;
           const isNameKnown = hostname !== null && memory.knows(hostname);
+          // The name servers say that the name does not exist.
+          if (hostname !== null && reason.code === 'ENOTFOUND') memory.resolverAnswered();
           const how = suspicionOf(reason, isNameKnown);
           if (how === null) {
             noteAnswer(last, details, []);

@@ -183,6 +183,20 @@ describe.skipIf(!canBuildLab)('in a network that breaks', () => {
     expect(query && verdict(query)).toEqual(spoiled('resolver'));
   }, 90_000);
 
+  test('a resolver that never worked is not ours, unless the name of a reference says so', async () => {
+    lab.sh('second', 'ip addr del 10.71.3.53/24 dev uplink');
+    await lab.restart();
+    const alone = await lab.run(tcp('shop.example'));
+    expect([alone.status, alone.reason?.owner]).toEqual(['failed', 'target']);
+    expect(ownOf(alone)?.summary).toMatch(/none has since this agent started/);
+    expect(ownOf(alone)?.evidence).toContainEqual({
+      looked: 'name server 10.71.3.53',
+      found: 'does not answer',
+    });
+    await lab.restart({ REFERENCE_TARGETS: 'reference.example:8080' });
+    expect(verdict(await lab.run(tcp('shop.example')))).toEqual(spoiled('resolver'));
+  }, 90_000);
+
   test('one of two interfaces fails', async () => {
     lab.sh('agent', 'ip link set side down');
     const [dead, living] = await all([tcp('10.71.5.2'), tcp('10.71.2.2')]);

@@ -24,6 +24,7 @@ const facts = (more: Partial<LocalFacts> = {}): LocalFacts => ({
   baseline: host,
   kernel: { source: '10.0.0.5' },
   usedFamilies: new Set([4]),
+  resolverHasWorked: true,
   ...more,
 });
 const failure = (more: Partial<Failure> = {}): Failure => ({
@@ -144,6 +145,40 @@ describe('by the answers of others', () => {
   ])('a resolver that is %s', (_, asked, lostName, owner) => {
     const failed = failure({ step: 'name', hostname: 'a', address: null, lostName });
     expect(judgeByAnswers(failed, facts({ kernel: null }), asked).owner).toBe(owner);
+  });
+});
+
+describe('a resolver that has not worked since the agent started', () => {
+  const servers = [{ address: '10.9.0.53', state: 'silent' as const, found: 'does not answer' }];
+  const never = facts({ kernel: null, resolverHasWorked: false });
+  const failed = failure({ step: 'name', hostname: 'a', address: null });
+  const asked = (endpoints: EndpointProbe[], names: string[] = [], more: Partial<Probes> = {}) =>
+    probes(endpoints, {
+      resolver: { servers, names: names.map((name) => ({ name, resolves: false, found: 'no answer' })) },
+      ...more,
+    });
+
+  test('leaves the failure with the target, and the evidence says why', () => {
+    const verdict = judgeByAnswers(failed, never, asked([gateway(true)]));
+    expect(verdict).toMatchObject({
+      owner: 'target',
+      summary: expect.stringContaining('none has since this agent started'),
+      evidence: expect.arrayContaining([{ looked: 'name server 10.9.0.53', found: 'does not answer' }]),
+    });
+    expect(
+      judgeByAnswers(failure({ step: 'unknown', address: null }), never, asked([gateway(true)])).owner,
+    ).toBe('target');
+  });
+
+  test.each<[string, Probes, string]>([
+    ['the name of a reference does not resolve either', asked([gateway(true)], ['reference']), 'resolver'],
+    [
+      'the gateway to it is dead',
+      asked([gateway(false)], [], { host: { ...host, neighbours: new Map([['10.0.0.1', false]]) } }),
+      'gateway',
+    ],
+  ])('is ours if %s', (_, seen, cause) => {
+    expect(judgeByAnswers(failed, never, seen)).toMatchObject({ owner: 'ours', cause });
   });
 });
 
