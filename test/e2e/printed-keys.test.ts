@@ -194,4 +194,47 @@ describe.runIf(hasPlaywright)('keys and headers that a script prints', { timeout
     expect(new Set(result.artifacts.map(({ state }) => state))).toEqual(new Set(['refused']));
     expect(readdirSync(out)).toEqual([]);
   });
+
+  test.each([
+    [
+      'more secrets than a process may register',
+      `for (let i = 0; i < 1001; i++) secret('walnut ' + i);`,
+      'a test process registered more than 1000 secrets',
+    ],
+    [
+      'a secret that is too long',
+      `secret('walnut'.padEnd(131_073, 'x'));`,
+      'a test registered a secret of more than 128 KiB',
+    ],
+    [
+      'a variable that is too long',
+      `process.env.SERVICE_SECRET_LONG = 'walnut'.padEnd(131_073, 'x');`,
+      'a test registered a secret of more than 128 KiB',
+    ],
+  ])('%s: the run fails, and its texts and files stay', async (_name, registers, why) => {
+    const { json, result, out } = await run(
+      'MULTI_STEP',
+      `
+      const { test } = require('@playwright/test');
+      const { secret } = require('@location-agent/helpers');
+      test('walnut', async () => {
+        ${registers}
+        console.log('walnut in the log');
+        throw new Error('walnut in the error');
+      });`,
+    );
+    expect(json).not.toContain('walnut');
+    expect(result).toMatchObject({
+      status: 'failed',
+      reason: {
+        code: 'SCRIPT_KILLED',
+        owner: 'script',
+        message: expect.stringContaining(`were withheld: ${why}`),
+      },
+      details: {},
+      assertions: [],
+    });
+    expect(result.log).toHaveLength(1);
+    expect(readdirSync(out)).toEqual([]);
+  });
 });

@@ -52,6 +52,8 @@ export type JobScrubber = {
   secrets: () => readonly NamedSecret[];
   /** Masks a value from now on. */
   add: (name: string, value: string) => void;
+  /** From now on, nothing of the run may leave but its status. The first reason is kept. */
+  withhold: (why: string) => void;
 };
 
 /** Maximum number of secrets that one job may add while it runs, and their total bytes. */
@@ -80,6 +82,9 @@ function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrub
   let overflow: Scrubber | null = null;
   let current: Scrubber | null = scrubber;
   let building: Promise<void> | null = null;
+  const withhold = (why: string): void => {
+    overflow ??= scrubberOf(withheldTables(why));
+  };
   const all = () => [...given, ...added.values()];
 
   /** Null while the tables lack a secret and take too long to be built on this thread. */
@@ -118,12 +123,12 @@ function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrub
       if (given.some((secret) => secret.value === value)) return;
       addedBytes += Buffer.byteLength(value);
       if (added.size >= maxAdded || addedBytes > maxAddedBytes) {
-        overflow = scrubberOf(withheldTables(tooManyAdded));
-        return;
+        return withhold(tooManyAdded);
       }
       added.set(value, { name, value });
       current = null;
     },
+    withhold,
   };
 }
 

@@ -71,6 +71,18 @@ test('many secrets of a script: nothing passes until their tables are ready, and
   expect(scrubber.withheld).toBeNull();
 });
 
+test('a run with a secret that the agent does not know sends nothing, whatever is added afterwards', async () => {
+  const scrubber = jobScrubbers([], createScrubber([]))(apiJob({ url: 'http://target.test/' }));
+  expect(scrubber.text('a line')).toBe('a line');
+  scrubber.withhold('a script registered more than 100 secrets');
+  scrubber.withhold('another reason');
+  scrubber.add('S', 'walnut-tree');
+  await scrubber.ready();
+  expect(scrubber.withheld).toBe('a script registered more than 100 secrets');
+  expect(scrubber.text('a line')).toBe('*********');
+  expect(scrubber.json({ a: ['line'] })).toEqual({ '*********': ['*********'] });
+});
+
 test('a script with too many secrets sends nothing', async () => {
   const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
   for (const [count, length] of [
