@@ -58,7 +58,8 @@ export function launcherArguments(options: Launched, host: Confinement): string[
   if (options.mayStartPrograms && options.browserSandbox === true) flags.push('--user-namespaces');
   if (landlock) flags.push('--landlock');
   if (landlock || mounts) flags.push(...fileRules(options));
-  if (host.holds.network) flags.push(...networkArguments(options.network));
+  // Where a setting of the kernel hinders the supervisor, the launcher refuses to start a program with limits.
+  if (host.holds.network || host.ptraceScope !== null) flags.push(...networkArguments(options.network));
   return flags;
 }
 

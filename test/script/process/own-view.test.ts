@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startProgram } from '../../../src/script/process/child-process.ts';
+import { launcherArguments } from '../../../src/script/process/reach.ts';
 import { confinement, type Confinement } from '../../../src/script/process/confinement.ts';
 
 /** What a program finds at the paths that it may use, and which of their modes it may change. */
@@ -205,4 +206,22 @@ it('follows chains of links, relative ones, and links in the middle of a path, a
     const outside = spawnSync('/bin/sh', ['-c', script], { encoding: 'utf8' }).stdout.trim().split('\n');
     expect(await run(script, host, { readable: [path] }), path).toEqual(outside);
   }
+});
+
+it('keeps the limits of the network where a setting of the kernel hinders the supervisor', () => {
+  const options = {
+    command: ['/bin/true'],
+    env: {},
+    readable: [],
+    writable: [],
+    mayStartPrograms: true,
+    network: { allowed: null, denied: [], ownPorts: [], configured: [] },
+    limits: { memoryBytes: 1, cpuSeconds: 1, outputBytes: 1, diskBytes: 1, processes: 1 },
+  };
+  const rules = (layers: Confinement) =>
+    launcherArguments(options, layers).filter((argument) => argument.startsWith('--network='));
+  const unsupported = { ...host, holds: { ...host.holds, network: false }, ptraceScope: null };
+  expect(rules(unsupported)).toEqual([]);
+  // The launcher then fails to start the program, instead of starting it without limits.
+  expect(rules({ ...unsupported, ptraceScope: 2 }).length).toBeGreaterThan(0);
 });
