@@ -11,6 +11,7 @@ import { kernelRouteTo, readHost, type HostState } from './host.ts';
 import { createMemory } from './memory.ts';
 import { isOwnAddress, judgeLocally, ours, pathKey, pathTo, targets } from './rules.ts';
 import { createTroubles, type Trouble } from './troubles.ts';
+import { within } from '../../time-limit.ts';
 
 /**
  * Decides whether a network failure is the target's or this host's own. It looks at the host only when an attempt has
@@ -287,13 +288,8 @@ function isAsGood(host: HostState, baseline: HostState | null): boolean {
 }
 
 /** The verdict, or one that leaves the fault with the target if it is not known in time. Never rejects. */
-function withinLimit(verdict: Promise<Verdict>, limitMs: number): Promise<Verdict> {
-  return new Promise((resolve) => {
-    const giveUp = (why: string) => resolve(targets(why, []));
-    const timer = setTimeout(
-      () => giveUp('the examination of this host did not end in time'),
-      Math.max(0, limitMs),
-    );
-    verdict.then(resolve, () => giveUp('this host could not be examined')).finally(() => clearTimeout(timer));
-  });
+async function withinLimit(verdict: Promise<Verdict>, limitMs: number): Promise<Verdict> {
+  const known = verdict.catch(() => targets('this host could not be examined', []));
+  const late = targets('the examination of this host did not end in time', []);
+  return (await within(known, Math.max(0, limitMs))) ?? late;
 }
