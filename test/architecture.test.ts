@@ -157,6 +157,8 @@ const floors: Record<string, readonly string[]> = {
     'public-pages',
     'analytics',
     'badges',
+    'overview',
+    'events',
     'pages',
     'pages/browser/base',
     'pages/browser/result',

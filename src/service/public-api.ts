@@ -63,6 +63,9 @@ import { registerExporter } from './analytics/exporter-routes.ts';
 import { LocationMetrics, registerLocationMetrics } from './locations/metrics-routes.ts';
 import { registerReporting, Report } from './analytics/reporting-routes.ts';
 import { PendingAnalysis, registerRootCauseAnalyses, RootCauseAnalysis } from './analyses/routes.ts';
+import { registerEvents } from './events/routes.ts';
+import { registerOverview } from './overview/routes.ts';
+import { ChecksOverview } from './overview/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
 import { registerSnippets, Snippet } from './accounts/snippets/routes.ts';
 import { registerStatusPageIncidentUpdates } from './incidents/page-update-routes.ts';
@@ -92,6 +95,7 @@ const components = [
   ErrorBody,
   ...Object.values(checkSchemas).map(({ response }) => response),
   AnyCheck,
+  ChecksOverview,
   CheckGroup,
   HeartbeatEvent,
   HeartbeatStats,
@@ -164,6 +168,8 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
       route.config = { ...route.config, shape: apiShape };
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
+    registerOverview(api, deps);
+    registerEvents(instance, api, deps);
     registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
     registerHeartbeatEvents(api, deps);
     registerTriggers(api, deps);
