@@ -7,7 +7,7 @@ import {
   type NamedSecret,
   type Scrubber,
 } from '../../secrets/scrubber/scrubber.ts';
-import { buildTablesOffThread } from '../../secrets/scrubber/table-thread.ts';
+import { createScrubberOffThread, isQuick } from '../../secrets/scrubber/table-thread.ts';
 import { withheldTables } from '../../secrets/scrubber/tables.ts';
 import { passwordsOf } from '../job-types/secrets.ts';
 import { jobTypeOf } from '../job-types/table.ts';
@@ -59,28 +59,27 @@ export type JobScrubber = {
 /** Maximum number of secrets that one job may add while it runs, and their total bytes. */
 const maxAdded = 5000;
 const maxAddedBytes = 1024 * 1024;
-/** Up to this many added secrets and bytes, the tables are built at once: in a few milliseconds each time. */
-const maxAtOnce = 20;
-const maxBytesAtOnce = 4096;
+/** Bytes of tables that are kept between jobs. A thousand secrets of 1 KiB have 22 MB. */
+const keptBytes = 32 * 1024 * 1024;
 
 /**
  * The scrubber of each job: the agent's own secrets, the job's, and those added during the run. Jobs without secrets
  * of their own share `base`, the others share one scrubber per set of secrets.
  */
 export function jobScrubbers(own: readonly NamedSecret[], base: Scrubber): (job: Job) => JobScrubber {
-  const cache = createScrubberCache();
+  const cache = createScrubberCache({ maxBytes: keptBytes });
   return (job) => {
     const secrets = secretsOf(job);
-    const given = secrets.length === 0 ? base : cache.scrubberFor([...own, ...secrets]);
+    const given = secrets.length === 0 ? base : cache.prepare([...own, ...secrets]);
     return extendable([...own, ...secrets], given);
   };
 }
 
-function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber {
+function extendable(given: readonly NamedSecret[], scrubber: Scrubber | Promise<Scrubber>): JobScrubber {
   const added = new Map<string, NamedSecret>();
   let addedBytes = 0;
   let overflow: Scrubber | null = null;
-  let current: Scrubber | null = scrubber;
+  let current: Scrubber | null = scrubber instanceof Promise ? null : scrubber;
   let building: Promise<void> | null = null;
   const withhold = (why: string): void => {
     overflow ??= scrubberOf(withheldTables(why));
@@ -90,17 +89,16 @@ function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrub
   /** Null while the tables lack a secret and take too long to be built on this thread. */
   const now = (): Scrubber | null => {
     if (overflow !== null) return overflow;
-    if (current === null && added.size <= maxAtOnce && addedBytes <= maxBytesAtOnce) {
-      current = createScrubber(all());
-    }
+    if (current === null && isQuick(all())) current = createScrubber(all());
     if (current === null) void build();
     return current;
   };
   const build = (): Promise<void> => {
     const count = added.size;
-    building ??= buildTablesOffThread(all()).then((tables) => {
+    const made = count === 0 ? scrubber : null;
+    building ??= Promise.resolve(made ?? createScrubberOffThread(all())).then((built) => {
       building = null;
-      if (added.size === count) current = scrubberOf(tables);
+      if (added.size === count) current = built;
     });
     return building;
   };
