@@ -221,6 +221,11 @@ describe.skipIf(!canBuildLab)('in a network that breaks', () => {
     lab.sh('gateway', 'ip -6 addr del fd71:1::2/64 dev near');
     lab.sh('agent', 'ip -6 neigh flush dev near');
     expect(verdict(await lab.run(tcp('fd71:2::2', six)))).toEqual(spoiled('gateway'));
+    // Without any other target to compare with, the missing neighbour alone decides.
+    await lab.restart();
+    const alone = await lab.run(tcp('fd71:2::2', six));
+    expect(verdict(alone)).toEqual(spoiled('gateway'));
+    expect(ownOf(alone)?.summary).toBe('the gateway fd71:1::2 is not on the network');
   }, 60_000);
 
   test('an expected failure does not pass because of the own network, and retries go on', async () => {

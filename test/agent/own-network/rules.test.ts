@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { judgeByAnswers } from '../../../src/agent/own-network/compare.ts';
 import type { EndpointProbe, Failure, LocalFacts, Probes } from '../../../src/agent/own-network/facts.ts';
 import { scriptSuspicion } from '../../../src/agent/own-network/failures.ts';
-import { parseNeighbours, type HostState } from '../../../src/agent/own-network/host.ts';
+import { parseNeighbours, parseNeighbours6, type HostState } from '../../../src/agent/own-network/host.ts';
 import { parseIpv4Routes, parseIpv6Routes, routeTo } from '../../../src/agent/own-network/routes.ts';
 import { judgeLocally } from '../../../src/agent/own-network/rules.ts';
 import { createTroubles } from '../../../src/agent/own-network/troubles.ts';
@@ -62,6 +62,12 @@ ${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00 ${'0'.repeat(32)} ffffffff 00000001 00
   expect(routeTo(six, '2001:db8::9')).toMatchObject({ gateway: 'fe80::1%eth0', interface: 'eth0' });
   const arp = 'IP address HW type Flags HW address Mask Device\n10.0.0.1 0x1 0x0 00:00 * eth0\n';
   expect(parseNeighbours(arp)).toEqual(new Map([['10.0.0.1', false]]));
+  expect(parseNeighbours6('fe80::1 0\nfe80::2 0\nfe80::1 1\nfe80::2 0\n')).toEqual(
+    new Map([
+      ['fe80::1', true],
+      ['fe80::2', false],
+    ]),
+  );
 });
 
 describe("by the host's own state", () => {
