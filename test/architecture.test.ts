@@ -126,6 +126,7 @@ const floors: Record<string, readonly string[]> = {
     'http',
     // Subjects. The folders of one subject are adjacent.
     'accounts/keys',
+    'accounts/web-sessions',
     'accounts/variables',
     'accounts/snippets',
     'accounts/client-certificates',

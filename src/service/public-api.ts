@@ -1,8 +1,10 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
-import { createAuthentication } from './accounts/auth.ts';
+import type { Authenticate } from './accounts/auth.ts';
+import { requireRole } from './accounts/required-role.ts';
 import { sendContentRanges } from './http/content-range.ts';
 import { acceptGzip } from './http/gzip-body.ts';
+import { registerMe, SignedIn } from './accounts/web-sessions/routes.ts';
 import { registerBadgeUrls } from './badges/routes.ts';
 import { createPartitions } from './db/partitions.ts';
 import { registerRateLimit } from './http/rate-limit.ts';
@@ -149,17 +151,18 @@ const components = [
   Account,
   ApiKey,
   NewApiKey,
+  SignedIn,
 ];
 
-/** Registers `/v1` and `/v2`: authentication, input limits and every resource. */
-export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
+/** Registers `/v1` and `/v2`: authentication, roles, input limits and every resource. */
+export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authenticate: Authenticate): void {
   for (const schema of components) app.addSchema(schema);
-  const authenticate = createAuthentication(deps);
   void app.register(async (instance) => {
     instance.addHook('onRequest', authenticate);
     if (deps.rateLimit !== undefined && deps.rateLimit > 0) {
       await registerRateLimit(instance, deps.rateLimit);
     }
+    instance.addHook('preParsing', requireRole);
     acceptGzip(instance);
     sendContentRanges(instance);
     instance.addHook('preValidation', checkInput);
@@ -213,5 +216,6 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerIncidentUpdates(api, deps);
     registerAccounts(api, deps);
     registerApiKeys(api, deps);
+    registerMe(api, deps);
   });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, preHandlerAsyncHookHandler } from 'fastify';
 
 /**
  * Next to the compiled sources, or in build/ of the checkout for sources that run uncompiled; see
@@ -21,15 +21,28 @@ function pageFile(name: PageFile): string {
 
 const types = { css: 'text/css', html: 'text/html', js: 'text/javascript' } as const;
 
-/** Serves a built file at `path` with these headers and an ETag. A browser that has the file gets 304. */
+/**
+ * Serves a built file at `path` with these headers and an ETag. A browser that has the file gets 304. `preHandler` may
+ * answer instead.
+ */
 export function servePageFile(
   app: FastifyInstance,
-  { path, name, headers }: { path: string; name: PageFile; headers: { readonly [name: string]: string } },
+  {
+    path,
+    name,
+    headers,
+    preHandler = [],
+  }: {
+    path: string;
+    name: PageFile;
+    headers: { readonly [name: string]: string };
+    preHandler?: preHandlerAsyncHookHandler | [];
+  },
 ): void {
   const content = pageFile(name);
   const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
   const type = `${types[name.endsWith('.js') ? 'js' : name.endsWith('.css') ? 'css' : 'html']}; charset=utf-8`;
-  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+  app.get(path, { schema: { hide: true }, preHandler }, async (request, reply) => {
     void reply.headers({ ...headers, etag });
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();
     return reply.type(type).send(content);

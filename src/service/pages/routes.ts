@@ -1,5 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, preHandlerAsyncHookHandler } from 'fastify';
 import Type from 'typebox';
 import type { Reason } from '../../protocol/reasons.ts';
 import { findAccount } from '../accounts/statements.ts';
@@ -13,7 +13,7 @@ import { checkInput } from '../http/input-limits.ts';
 import { agentsByLocation } from '../locations/agents.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { isUuid } from '../http/fields/path-params.ts';
-import { createAuthentication } from '../accounts/auth.ts';
+import type { Authenticate } from '../accounts/auth.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { servePageFile } from '../http/page-files.ts';
 import type { Overview, ShownLocation, SuiteRun } from './page-data.ts';
@@ -45,11 +45,17 @@ const files = [
 ] as const;
 
 /** Routes of the page and of its data. */
-export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
+export function registerWeb(
+  app: FastifyInstance,
+  deps: ApiDeps,
+  { authenticate, signInOnce }: { authenticate: Authenticate; signInOnce: preHandlerAsyncHookHandler },
+): void {
   for (const file of files) servePageFile(app, { ...file, headers: securityHeaders });
+  const signIn = { path: '/sign-in', name: 'page.html', headers: securityHeaders } as const;
+  servePageFile(app, { ...signIn, preHandler: signInOnce });
 
   void app.register(async (instance) => {
-    instance.addHook('onRequest', createAuthentication(deps));
+    instance.addHook('onRequest', authenticate);
     instance.addHook('preValidation', checkInput);
     const querystring = strict(Type.Object(paginationFields));
     instance

@@ -71,7 +71,7 @@ describe.each(rows)(
       expect(inPath).toEqual(expect.arrayContaining(path));
       const header = parameters.find((parameter) => parameter.in === 'header');
       expect([header?.name, header?.required ?? false]).toEqual(['x-service-account', false]);
-      expect(operation?.security ?? document.security).toEqual([{ apiKey: [] }]);
+      expect(operation?.security ?? document.security).toEqual([{ apiKey: [] }, { session: [] }]);
       for (const [parameter, rule] of Object.entries(query)) {
         const found = parameters.find((one) => one.in === 'query' && one.name === parameter);
         expect([parameter, found === undefined ? 'missing' : says(found.schema, rule)]).toEqual([
