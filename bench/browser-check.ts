@@ -69,6 +69,7 @@ async function ours(number: number, measured: boolean): Promise<{ ms: number; pe
     signal: new AbortController().signal,
     log: (level, line) => (level === 'info' ? undefined : console.error(line)),
     addSecret: () => undefined,
+    withhold: () => undefined,
     checkType: 'BROWSER',
     keepAll: true,
     timeoutMs: 60_000,

@@ -102,6 +102,7 @@ async function ours(number: number): Promise<Times> {
     log: (_level, line) => void log.push(line),
     onStage: () => undefined,
     addSecret: () => undefined,
+    withhold: () => undefined,
   });
   const ms = performance.now() - began;
   if (run.failure !== null || run.details.totals.passed !== tests) {

@@ -20,3 +20,12 @@ export function withTimeLimit(signal: AbortSignal, limitMs: number): AbortSignal
   else signal.addEventListener('abort', onAbort);
   return either.signal;
 }
+
+/** The value of `work`, or null if it takes longer than `limitMs`; the work itself goes on. Rejects with its error. */
+export async function within<T>(work: Promise<T>, limitMs: number): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), limitMs);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}

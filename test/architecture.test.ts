@@ -126,6 +126,7 @@ const floors: Record<string, readonly string[]> = {
     'http',
     // Subjects. The folders of one subject are adjacent.
     'accounts/keys',
+    'accounts/web-sessions',
     'accounts/variables',
     'accounts/snippets',
     'accounts/client-certificates',
@@ -157,6 +158,8 @@ const floors: Record<string, readonly string[]> = {
     'public-pages',
     'analytics',
     'badges',
+    'overview',
+    'events',
     'pages',
     'pages/browser/base',
     'pages/browser/parts',

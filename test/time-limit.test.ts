@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { withTimeLimit } from '../src/time-limit.ts';
+import { within, withTimeLimit } from '../src/time-limit.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void; // the flag adds it to new contexts
@@ -34,4 +34,10 @@ test('the outer signal fires it at once, with its reason', async () => {
   outer.abort('over');
   expect(await reason).toBe('over');
   expect(withTimeLimit(outer.signal, 60_000)).toMatchObject({ aborted: true, reason: 'over' });
+});
+
+test('work has its value, its error, or null if it takes too long', async () => {
+  expect(await within(Promise.resolve(1), 10_000)).toBe(1);
+  await expect(within(Promise.reject(new Error('broken')), 10_000)).rejects.toThrow('broken');
+  expect(await within(new Promise(() => {}), 1)).toBeNull();
 });

@@ -8,6 +8,7 @@ import { createMetrics } from '../../src/agent/metrics/counters.ts';
 import { outboxLimits } from '../../src/agent/outbox/options.ts';
 import { Outbox } from '../../src/agent/outbox/outbox.ts';
 import { createLog } from '../../src/log.ts';
+import { urlResult } from './url-result.ts';
 
 type BacklogJob = { id: string; token: string; checkId: string; runId: string; at: number; location: string };
 
@@ -24,63 +25,22 @@ const outbox = await Outbox.open({
   limits: outboxLimits,
 });
 
-const headers = Object.fromEntries(
-  Array.from({ length: 12 }, (_, n) => [`x-header-${n}`, `value of header ${n}`]),
-);
 let number = 0;
 let waiting: Promise<void>[] = [];
 for await (const line of createInterface({ input: createReadStream(jobs) })) {
   const job = JSON.parse(line) as BacklogJob; // written by the benchmark
-  const result = {
-    jobId: job.id,
-    leaseToken: job.token,
-    attempt: 1,
-    sequenceId: job.runId,
-    checkId: job.checkId,
-    checkType: 'URL',
-    resultType: 'FINAL',
-    status: 'passed',
-    hasFailures: false,
-    hasErrors: false,
-    isDegraded: false,
-    overMaxResponseTime: false,
-    isCancelled: false,
-    // The place in the order.
-    responseTime: number,
-    startedAt: new Date(job.at).toISOString(),
-    stoppedAt: new Date(job.at + 70).toISOString(),
-    runLocation: job.location,
-    attempts: 0,
-    reason: null,
-    assertions: [
-      {
-        source: 'STATUS_CODE',
-        property: '',
-        comparison: 'EQUALS',
-        target: '200',
-        regex: null,
-        actual: '200',
-        error: null,
-      },
-    ],
-    timings: {
-      dns: 1.2,
-      connect: 10.5,
-      tls: 22.1,
-      firstByte: 31.4,
-      download: 2.2,
-      remainder: 0.4,
-      total: 67.8,
+  const result = urlResult(
+    {
+      jobId: job.id,
+      leaseToken: job.token,
+      attempt: 1,
+      sequenceId: job.runId,
+      checkId: job.checkId,
+      runLocation: job.location,
     },
-    details: {
-      request: { method: 'GET', url: 'https://shop.example.com/api/v1/health?full=1' },
-      response: { status: 200, statusText: 'OK', headers, bodyBytes: 1532 },
-      addresses: [{ address: '10.1.2.3', family: 4 }],
-    },
-    artifacts: [],
-    log: [],
-    agentVersion: '1.0.0',
-  };
+    // The response time is the place in the order.
+    { responseTime: number, startedAt: job.at, stoppedAt: job.at + 70, headerText: 'value' },
+  );
   waiting.push(outbox.add(JSON.stringify(result)));
   number += 1;
   if (waiting.length >= 1000) {

@@ -3,6 +3,7 @@
  * reports a result for each, in batches, with two result requests in flight.
  */
 import { Agent, request } from 'undici';
+import { urlResult } from './url-result.ts';
 
 const url = process.env['URL'] ?? '';
 const key = process.env['KEY'] ?? '';
@@ -39,65 +40,20 @@ async function call(path: string, body: unknown): Promise<unknown> {
 /** A URL check's result like the agent's: certificate, headers, phases. */
 function resultOf(job: ClaimedJob): object {
   const startedAt = Date.now();
-  const headers = Object.fromEntries(
-    Array.from({ length: 12 }, (_, n) => [`x-header-${n}`, `value ${startedAt} of header ${n}`]),
-  );
-  return {
-    jobId: job.jobId,
-    leaseToken: job.leaseToken,
-    attempt: job.attempt,
-    sequenceId: job.sequenceId,
-    checkId: job.checkId,
-    checkType: 'URL',
-    resultType: 'FINAL',
-    status: 'passed',
-    hasFailures: false,
-    hasErrors: false,
-    isDegraded: false,
-    overMaxResponseTime: false,
-    isCancelled: false,
-    responseTime: 40 + (startedAt % 50),
-    startedAt: new Date(startedAt - 100).toISOString(),
-    stoppedAt: new Date(startedAt).toISOString(),
-    runLocation: job.runLocation,
-    attempts: 0,
-    reason: null,
-    assertions: [
-      {
-        source: 'STATUS_CODE',
-        property: '',
-        comparison: 'EQUALS',
-        target: '200',
-        regex: null,
-        actual: '200',
-        error: null,
-      },
-    ],
-    timings: {
-      dns: 1.2,
-      connect: 10.5,
-      tls: 22.1,
-      firstByte: 31.4,
-      download: 2.2,
-      remainder: 0.4,
-      total: 67.8,
-    },
-    details: {
-      request: { method: 'GET', url: 'https://shop.example.com/api/v1/health?full=1' },
-      response: { status: 200, statusText: 'OK', headers, bodyBytes: 1532 },
-      addresses: [{ address: '10.1.2.3', family: 4 }],
-      certificate: {
-        subject: 'shop.example.com',
-        issuer: 'Example CA',
-        daysRemaining: 61,
-        protocol: 'TLSv1.3',
-        cipher: 'TLS_AES_128_GCM_SHA256',
-      },
-    },
-    artifacts: [],
-    log: [],
-    agentVersion: '1.0.0',
+  const certificate = {
+    subject: 'shop.example.com',
+    issuer: 'Example CA',
+    daysRemaining: 61,
+    protocol: 'TLSv1.3',
+    cipher: 'TLS_AES_128_GCM_SHA256',
   };
+  return urlResult(job, {
+    responseTime: 40 + (startedAt % 50),
+    startedAt: startedAt - 100,
+    stoppedAt: startedAt,
+    headerText: `value ${startedAt}`,
+    details: { certificate },
+  });
 }
 
 const { agentId } = (await call('hello', {

@@ -87,7 +87,7 @@ export const agentAlerts = [
   },
   {
     name: 'LocationAgentResultsLost',
-    expr: 'increase(location_agent_results_dropped_total[15m]) + increase(location_agent_results_damaged_total[15m]) > 0',
+    expr: 'increase(location_agent_results_dropped_total[15m]) > 0 or increase(location_agent_results_damaged_total[15m]) > 0',
     for: '0m',
     severity: 'critical',
     summary: agent('results were lost'),
@@ -101,7 +101,7 @@ export const agentAlerts = [
   },
   {
     name: 'LocationAgentResultsRefused',
-    expr: 'increase(location_agent_results_rejected_total[15m]) + increase(location_agent_results_quarantined_total[15m]) > 0',
+    expr: 'increase(location_agent_results_rejected_total[15m]) > 0 or increase(location_agent_results_quarantined_total[15m]) > 0',
     for: '0m',
     severity: 'warning',
     summary: agent('the service refused results'),

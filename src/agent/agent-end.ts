@@ -14,6 +14,7 @@ import type { RuntimeWatch } from './runtime-watch.ts';
 import type { ScriptHost } from './script-host.ts';
 import type { ServiceClient } from './link/client.ts';
 import type { WorkDirs } from './folders/work-dir.ts';
+import { within } from '../time-limit.ts';
 
 /** Stops an agent: in order, within its grace period, or immediately. */
 export type AgentEnd = {
@@ -68,12 +69,12 @@ export function createAgentEnd(parts: {
     parts.stopped.abort(new Error('the agent is stopping'));
     claiming.cut();
     leases.cancel();
-    await maxMs(leases.whenIdle(), maxStopMs);
+    await within(leases.whenIdle(), maxStopMs);
     leases.stop();
-    await maxMs(parts.host.scripts.close(), maxStopMs);
-    await maxMs(parts.workDirs.close(), maxStopMs);
+    await within(parts.host.scripts.close(), maxStopMs);
+    await within(parts.workDirs.close(), maxStopMs);
     await sender.stop();
-    await maxMs(artifacts.stop(), maxStopMs);
+    await within(artifacts.stop(), maxStopMs);
     await outbox.close();
     parts.events?.stop();
     parts.guards.stop();
@@ -92,11 +93,11 @@ export function createAgentEnd(parts: {
     await Promise.race([leases.whenIdle(), pause(graceEnd - performance.now(), cancelled.signal)]);
     const cut = leases.cancel();
     if (cut > 0) log.warn({ jobs: cut }, 'jobs aborted at the end of the grace period and handed back');
-    await maxMs(leases.whenIdle(), maxStopMs);
+    await within(leases.whenIdle(), maxStopMs);
     // A claim that was still open may have brought jobs; they are handed back too.
     claiming.cut();
     await loopsDone;
-    await maxMs(leases.whenIdle(), maxStopMs);
+    await within(leases.whenIdle(), maxStopMs);
     await sender.flush(Math.max(graceEnd, performance.now() + lastSendMs), cancelled.signal);
     if (!outbox.isEmpty()) log.warn({ ...outbox.status() }, 'results not delivered; they stay in the outbox');
     await artifacts.flush(graceEnd, cancelled.signal);
@@ -114,10 +115,4 @@ export function createAgentEnd(parts: {
     cancel: () => cancelled.abort(),
     stop: stopOnce,
   };
-}
-
-async function maxMs(work: Promise<void>, milliseconds: number): Promise<void> {
-  const done = new AbortController();
-  await Promise.race([work, pause(milliseconds, done.signal)]);
-  done.abort();
 }

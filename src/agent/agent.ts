@@ -4,7 +4,8 @@ import type { AgentConfig } from '../config.ts';
 import type { FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createSteadyClock } from '../steady-clock.ts';
-import { createScrubber } from '../secrets/scrubber/scrubber.ts';
+import type { Scrubber } from '../secrets/scrubber/scrubber.ts';
+import { createScrubberOffThread } from '../secrets/scrubber/table-thread.ts';
 import { createAbilities, slotsOf } from './abilities.ts';
 import { createAgentEnd, type AgentEnd } from './agent-end.ts';
 import {
@@ -58,6 +59,8 @@ export type AgentOptions = {
   now?: () => number;
   /** Returns a number from 0 to 1. */
   random?: () => number;
+  /** For the agent's own secrets; absent = the agent makes it. */
+  scrubber?: Scrubber;
   outboxLimits?: OutboxLimits;
   /** The folder with one subfolder per runtime; the package's own unless a test names another. */
   runtimesFolder?: string;
@@ -111,7 +114,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
 
   // Identity, and secrets to scrub.
   const secrets = ownSecrets(config);
-  const scrubber = createScrubber(secrets);
+  const scrubber = options.scrubber ?? (await createScrubberOffThread(secrets));
   for (const warning of scrubber.warnings) log.warn(warning);
   const transport = await openTransport(config, version);
   const client = createServiceClient({ transport, serviceUrl, now, onKeyRefused: fail });

@@ -5,7 +5,7 @@ import type { Environment } from '../config/read.ts';
 import { unverifiedTlsWarning } from '../config/unverified-tls.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import { createLog } from '../log.ts';
-import { createScrubber } from '../secrets/scrubber/scrubber.ts';
+import { createScrubberOffThread } from '../secrets/scrubber/table-thread.ts';
 import { version } from '../version.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 
@@ -22,11 +22,11 @@ export const start: Command = (args, { env }) => {
  */
 export async function runStart(env: Environment): Promise<number> {
   const config = readAgentConfig(env);
-  const scrubber = createScrubber(ownSecrets(config));
+  const scrubber = await createScrubberOffThread(ownSecrets(config));
   const log = createLog({ level: readLogLevel(env), scrub: scrubber.text });
   const warning = unverifiedTlsWarning(env);
   if (warning !== null) log.warn(warning);
-  const agent = createAgent({ config, log, version });
+  const agent = createAgent({ config, log, version, scrubber });
 
   let signals = 0;
   let ended: (end: Promise<number>) => void = () => undefined;

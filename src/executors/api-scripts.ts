@@ -54,10 +54,10 @@ export async function openScriptedRun(
     );
   }
   const env = scriptEnvironment(job);
-  const { signal, log, addSecret } = context;
+  const { signal, log, addSecret, withhold } = context;
   let session: ApiScriptSession;
   try {
-    session = await context.scripts.openApiScripts({ scripts, env, signal, log, addSecret });
+    session = await context.scripts.openApiScripts({ scripts, env, signal, log, addSecret, withhold });
   } catch (error: unknown) {
     if (!isDeadline(error)) throw error;
     throw new AgentError('INTERNAL', 'no process for its scripts became free before the deadline', {

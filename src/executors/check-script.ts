@@ -36,6 +36,7 @@ export async function runCheckScript(
       signal,
       log: context.log,
       addSecret: context.addSecret,
+      withhold: context.withhold,
       checkType: job.checkType,
       script: job.script,
       keepAll: job.testSession === true,

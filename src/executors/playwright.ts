@@ -21,6 +21,7 @@ export const executePlaywright: Executor<'PLAYWRIGHT'> = async (job, context) =>
     log: context.log,
     onStage: context.onStage ?? (() => undefined),
     addSecret: context.addSecret,
+    withhold: context.withhold,
   });
   for (const file of run.files) context.artifacts.add(file);
   return {

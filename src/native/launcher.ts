@@ -18,6 +18,8 @@ export type LauncherProbe = {
     landlock: number;
     namespaces: number;
     mounts: number;
+    /** A user for one run; 0 also where the agent is not root. */
+    user: number;
     network: number;
   };
 };

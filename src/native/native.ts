@@ -84,6 +84,11 @@ export type Native = {
   filterCapture: (capture: NativeCapture, filter: Uint8Array) => number;
   /** Stops the capture and returns its packets; capture.c describes the format. Or a negative errno. */
   takeCapture: (capture: NativeCapture) => Promise<Buffer | number>;
+  /**
+   * The IPv6 neighbours of this host: lines `ADDRESS 1` (its hardware address is known) or `ADDRESS 0`. Or a negative
+   * errno.
+   */
+  readNeighbours6: () => string | number;
   /** Other processes of the same user then cannot read or debug this process. 0 or a negative errno. */
   setNonDumpable: () => number;
 };

@@ -75,7 +75,7 @@ export const reasonOwner = {
   /** Syntax error, no tests, a path that leaves the folder, or a package that the runtime does not have. */
   SCRIPT_INVALID: 'script',
   SCRIPT_TIMEOUT: 'script',
-  /** The script exceeded a limit of memory, processor time, output or disk; the message names it. */
+  /** The script exceeded a limit of memory, processor time, output, disk or secrets; the message names it. */
   SCRIPT_KILLED: 'script',
   // suites
   /** The code bundle cannot be used: it is damaged or too large, a path leaves its folder, or it has no lock file. */

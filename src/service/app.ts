@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { version } from '../version.ts';
+import { createAuthentication } from './accounts/auth.ts';
+import { createSignInOnce, registerSignIn } from './accounts/web-sessions/routes.ts';
+import { createWebSessions } from './accounts/web-sessions/sessions.ts';
 import { registerPublicApi } from './public-api.ts';
 import type { ApiDeps } from './http/api.ts';
 import { registerBadges } from './badges/routes.ts';
@@ -48,12 +51,15 @@ export async function buildApp(
       return { state: 'running', version };
     },
   );
-  registerPublicApi(app, deps);
-  registerBadges(app, deps);
+  const sessions = createWebSessions(deps);
+  const authenticate = createAuthentication(deps, sessions);
+  registerPublicApi(app, deps, authenticate);
+  registerSignIn(app, deps, sessions);
+  registerBadges(app, deps, authenticate);
   registerPings(app, deps);
   registerTriggerCalls(app, deps);
   registerStatusPagesInPublic(app, deps);
-  registerWeb(app);
+  registerWeb(app, { signInOnce: createSignInOnce(deps, sessions) });
   for (const plugin of options.plugins ?? []) await plugin(app);
   await app.ready();
   return app;

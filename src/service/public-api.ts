@@ -1,8 +1,10 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
-import { createAuthentication } from './accounts/auth.ts';
+import type { Authenticate } from './accounts/auth.ts';
+import { requireRole } from './accounts/required-role.ts';
 import { sendContentRanges } from './http/content-range.ts';
 import { acceptGzip } from './http/gzip-body.ts';
+import { registerMe, SignedIn } from './accounts/web-sessions/routes.ts';
 import { registerBadgeUrls } from './badges/routes.ts';
 import { createPartitions } from './db/partitions.ts';
 import { registerRateLimit } from './http/rate-limit.ts';
@@ -63,6 +65,9 @@ import { registerExporter } from './analytics/exporter-routes.ts';
 import { LocationMetrics, registerLocationMetrics } from './locations/metrics-routes.ts';
 import { registerReporting, Report } from './analytics/reporting-routes.ts';
 import { PendingAnalysis, registerRootCauseAnalyses, RootCauseAnalysis } from './analyses/routes.ts';
+import { registerEvents } from './events/routes.ts';
+import { registerOverview } from './overview/routes.ts';
+import { ChecksOverview } from './overview/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
 import { registerSnippets, Snippet } from './accounts/snippets/routes.ts';
 import { registerStatusPageIncidentUpdates } from './incidents/page-update-routes.ts';
@@ -92,6 +97,7 @@ const components = [
   ErrorBody,
   ...Object.values(checkSchemas).map(({ response }) => response),
   AnyCheck,
+  ChecksOverview,
   CheckGroup,
   HeartbeatEvent,
   HeartbeatStats,
@@ -145,17 +151,18 @@ const components = [
   Account,
   ApiKey,
   NewApiKey,
+  SignedIn,
 ];
 
-/** Registers `/v1` and `/v2`: authentication, input limits and every resource. */
-export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
+/** Registers `/v1` and `/v2`: authentication, roles, input limits and every resource. */
+export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authenticate: Authenticate): void {
   for (const schema of components) app.addSchema(schema);
-  const authenticate = createAuthentication(deps);
   void app.register(async (instance) => {
     instance.addHook('onRequest', authenticate);
     if (deps.rateLimit !== undefined && deps.rateLimit > 0) {
       await registerRateLimit(instance, deps.rateLimit);
     }
+    instance.addHook('preParsing', requireRole);
     acceptGzip(instance);
     sendContentRanges(instance);
     instance.addHook('preValidation', checkInput);
@@ -164,6 +171,8 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
       route.config = { ...route.config, shape: apiShape };
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
+    registerOverview(api, deps);
+    registerEvents(instance, api, deps);
     registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
     registerHeartbeatEvents(api, deps);
     registerTriggers(api, deps);
@@ -207,5 +216,6 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerIncidentUpdates(api, deps);
     registerAccounts(api, deps);
     registerApiKeys(api, deps);
+    registerMe(api, deps);
   });
 }

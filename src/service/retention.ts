@@ -1,6 +1,7 @@
 import { defaultRetention, type RetentionConfig } from '../config/retention.ts';
 import type { Log } from '../log.ts';
 import { endLostAnalyses } from './analyses/analyse.ts';
+import { dropEndedSessions } from './accounts/web-sessions/sessions.ts';
 import { deleteOldAgents, trimAgentEvents } from './locations/agent-statements.ts';
 import { deleteOldNotifications, failLostNotifications } from './alert-channels/notification-statements.ts';
 import { deleteOldAnalyses } from './analyses/statements.ts';
@@ -92,6 +93,7 @@ function jobsAndAgents(db: Db): CleanUp {
   return async (time) => {
     await deleteAbandonedJobs(db, { before: new Date(time - finishedJobDays * dayMs), limit: 500 });
     await deleteOldAgents(db, new Date(time - dayMs));
+    await dropEndedSessions(db, time);
     await deleteOldMails(db, new Date(time - dayMs));
     const before = new Date(time - agentEventDays * dayMs);
     await trimAgentEvents(db, { before, max: maxAgentEvents, limit: 500 });

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { createSignInToken } from './accounts/web-sessions/sessions.ts';
 import { createAgentCallLimits } from './agents/call-limits.ts';
 import { registerAgentRoutes } from './agents/routes.ts';
 import { createWrongKeys } from './http/wrong-keys.ts';
@@ -26,6 +27,8 @@ export type RunningService = {
   keysFile: string | null;
   keys: Keys | null;
   db: Db;
+  /** A token for `/sign-in?token=…`, which signs in once with an API key. Null = there is no such key. */
+  newSignInToken: (apiKey: string) => Promise<string | null>;
   /** Settles if the service cannot continue because its embedded database has failed. */
   failed: Promise<FatalError>;
   /** Stops scheduling, finishes requests in progress and closes the database. */
@@ -141,7 +144,8 @@ export async function startService(options: Options): Promise<RunningService> {
     retention.start();
     work.start();
     log.info({ url, database: db.kind }, 'service listening');
-    return { url, accountId, keysFile, keys, db, failed, close };
+    const newSignInToken = (apiKey: string) => createSignInToken(db, { apiKey, now: now() });
+    return { url, accountId, keysFile, keys, db, newSignInToken, failed, close };
   } catch (error) {
     await close();
     throw error;

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { chownSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { createSmallDisk } from '../helpers/small-disk.ts';
 import { postgresBinaries, startPostgres, type Postgres } from '../helpers/service/postgres.ts';
 import type { Job, StoredResult } from './facts.ts';
 import { sleep, until } from './programs.ts';
@@ -35,17 +36,15 @@ const nobody = 65_534;
 export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promise<ChaosDatabase> {
   const binaries = await postgresBinaries();
   if (binaries === null) throw new Error('this needs PostgreSQL: apt-get install postgresql');
-  let disk: string | null = null;
+  const disk = diskMb === undefined ? null : createSmallDisk(diskMb);
   const settings = ['max_wal_size=64MB', 'min_wal_size=32MB', 'wal_keep_size=0', 'shared_buffers=64MB'];
   const postgres = await startPostgres(
     binaries,
     settings,
-    diskMb === undefined
+    disk === null
       ? undefined
       : (dataDir) => {
-          disk = dataDir;
-          execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m,mode=0700`, 'tmpfs', dataDir]);
-          chownSync(dataDir, nobody, nobody);
+          disk.mount(dataDir, { uid: nobody, gid: nobody });
           const args = [
             '-D',
             dataDir,
@@ -195,22 +194,12 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
     signal: signalAll,
     fillDisk: () => {
       if (disk === null) throw new Error('fillDisk needs diskMb');
-      const file = join(disk, 'filler');
-      const chunk = Buffer.alloc(1024 * 1024);
-      try {
-        for (;;) writeFileSync(file, chunk, { flag: 'a' });
-      } catch {
-        // It is full.
-      }
+      disk.fill();
     },
-    freeDisk: () => {
-      if (disk !== null) rmSync(join(disk, 'filler'), { force: true });
-    },
+    freeDisk: () => disk?.free(),
     stop: async () => {
       signalAll('SIGCONT');
-      await postgres.stop((dataDir) => {
-        if (disk !== null) execFileSync('umount', ['-l', dataDir]);
-      });
+      await postgres.stop(() => disk?.unmount());
     },
   };
 }

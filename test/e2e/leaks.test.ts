@@ -5,25 +5,17 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createLanes } from '../../src/agent/run/lanes.ts';
-import { createMetrics } from '../../src/agent/metrics/counters.ts';
-import { jobScrubbers } from '../../src/agent/scrubbing/own-secrets.ts';
-import { runJob, type RunParts } from '../../src/agent/run/run-job.ts';
-import { createWorkDirs } from '../../src/agent/folders/work-dir.ts';
-import { keepInFolder } from '../../src/commands/run/artifacts.ts';
 import { executeBrowser } from '../../src/executors/browser.ts';
 import type { Executor } from '../../src/executors/interface/executor.ts';
-import { createNetwork } from '../../src/executors/system-network.ts';
 import type { JobType } from '../../src/protocol/check-types.ts';
 import type { Job } from '../../src/protocol/job.ts';
 import type { Result } from '../../src/protocol/result.ts';
 import { systemChromium } from '../../src/script/playwright/browsers.ts';
-import { createScrubber } from '../../src/secrets/scrubber/scrubber.ts';
-import { testLeases } from '../agent/run/test-leases.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { hasPlaywright, runtime } from '../helpers/scripts/playwright.ts';
 import { scriptJob, startScripts, type ScriptBench } from '../helpers/scripts/script-jobs.ts';
 import { leaksIn } from '../secrets/open-everything.ts';
+import { runAsAgent } from './run-as-agent.ts';
 
 /**
  * The oracle: secrets in every place that a page, a script, a header, a body, a console line, an attachment, a source file
@@ -108,40 +100,19 @@ describe.runIf(hasPlaywright)('data that leaves an agent', { timeout: 120_000 },
 
   /** Runs a job as the agent does; `raw` gets what the attempt made, before the scrubbing. */
   async function run(job: Job, execute: Executor<JobType>): Promise<Ran> {
-    const results: string[] = [];
     const out = join(folder, `${job.checkType}-out`);
     const raw = join(folder, `${job.checkType}-raw`);
     mkdirSync(raw);
-    const network = createNetwork({ useOsDnsResolver: true });
-    const ownSecrets = [{ name: 'API_KEY', value: own }];
-    const keep = keepInFolder(out);
-    const parts: RunParts = {
-      version: '1.2.3',
-      lanes: createLanes({ uptime: 1, browser: 1 }),
-      leases: testLeases([]),
-      metrics: createMetrics(),
-      executorOf: () => execute,
-      network,
-      forFiles: {
-        scripts: bench.scripts,
-        workDirs: createWorkDirs(join(folder, 'work'), 'test'),
-        keepArtifacts: (attempt, files, options) => {
-          for (const [i, file] of files.entries()) copyFileSync(file.path, join(raw, `${i}-${file.name}`));
-          return keep(attempt, files, options);
-        },
+    const results = await runAsAgent(job, {
+      execute,
+      scripts: bench.scripts,
+      folder,
+      out,
+      ownSecrets: [{ name: 'API_KEY', value: own }],
+      onFiles: (files) => {
+        for (const [i, file] of files.entries()) copyFileSync(file.path, join(raw, `${i}-${file.name}`));
       },
-      scrubberOf: jobScrubbers(ownSecrets, createScrubber(ownSecrets)),
-      deliver: (json) => {
-        results.push(json);
-        return Promise.resolve();
-      },
-      resultBytes: () => 1_000_000,
-      clockSkewMs: () => 0,
-      fault: () => undefined,
-      now: Date.now,
-    };
-    await runJob(job, parts);
-    network.close();
+    });
     return { results, out, raw };
   }
 

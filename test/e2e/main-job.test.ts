@@ -110,6 +110,7 @@ describe.sequential('dev', () => {
       locationKey: expect.stringMatching(/^pl_/),
       agentHealthUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       webUrl: `${ready.serviceUrl}/`,
+      signInUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/sign-in\?token=[\w-]{43}$/),
     });
     const status = async (url: string) => (await fetch(url)).status;
     expect({
@@ -121,6 +122,8 @@ describe.sequential('dev', () => {
       metrics: await status(`${ready.agentHealthUrl}/metrics`),
     }).toEqual({ page: 200, service: 200, readiness: 200, liveness: 200, health: 200, metrics: 200 });
     expect((await fetch(ready.webUrl)).headers.get('content-type')).toMatch(/^text\/html/);
+    const signedIn = await fetch(ready.signInUrl ?? '', { redirect: 'manual' });
+    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/']);
   });
 
   test('shows passed, degraded and failed results of all types that need no runtime', async () => {

@@ -4,25 +4,17 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createLanes } from '../../src/agent/run/lanes.ts';
-import { createMetrics } from '../../src/agent/metrics/counters.ts';
-import { jobScrubbers } from '../../src/agent/scrubbing/own-secrets.ts';
-import { runJob } from '../../src/agent/run/run-job.ts';
-import { createWorkDirs } from '../../src/agent/folders/work-dir.ts';
-import { keepInFolder } from '../../src/commands/run/artifacts.ts';
 import { executeBrowser } from '../../src/executors/browser.ts';
 import { executeMultiStep } from '../../src/executors/multi-step.ts';
 import type { Executor } from '../../src/executors/interface/executor.ts';
-import { createNetwork } from '../../src/executors/system-network.ts';
 import type { JobType } from '../../src/protocol/check-types.ts';
 import type { Result } from '../../src/protocol/result.ts';
-import { createScrubber } from '../../src/secrets/scrubber/scrubber.ts';
-import { testLeases } from '../agent/run/test-leases.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { hasPlaywright } from '../helpers/scripts/playwright.ts';
 import { scriptJob, startScripts, type ScriptBench } from '../helpers/scripts/script-jobs.ts';
 import { openEverything } from '../secrets/open-everything.ts';
 import { seededRandom } from '../secrets/through.ts';
+import { runAsAgent } from './run-as-agent.ts';
 
 /** A key of several lines, and headers that a script reads, printed in every way by a real script: nothing comes through. */
 
@@ -109,44 +101,24 @@ describe.runIf(hasPlaywright)('keys and headers that a script prints', { timeout
     type: keyof typeof executors,
     content: string,
   ): Promise<{ json: string; result: Result; out: string; made: string[] }> {
-    const results: string[] = [];
     const made: string[] = [];
     const out = mkdtempSync(join(folder, 'out-'));
-    const keep = keepInFolder(out);
-    const network = createNetwork({ useOsDnsResolver: true });
     const job = scriptJob(type, content, {
       deadline: new Date(Date.now() + 100_000).toISOString(),
       testSession: true,
       environmentVariables: [{ key: 'ACCOUNT', value: key, locked: false, secret: true }],
     });
-    await runJob(job, {
-      version: '1.2.3',
-      lanes: createLanes({ browser: 1 }),
-      leases: testLeases([]),
-      metrics: createMetrics(),
-      executorOf: () => executors[type] as Executor<JobType>, // the executor of this job's type
-      network,
-      forFiles: {
-        scripts: bench.scripts,
-        workDirs: createWorkDirs(join(folder, 'work'), 'test'),
-        keepArtifacts: (attempt, files, options) => {
-          for (const { name, path } of files) {
-            made.push(...openEverything(name, readFileSync(path)).flatMap(({ bytes }) => piecesIn(bytes)));
-          }
-          return keep(attempt, files, options);
-        },
+    const results = await runAsAgent(job, {
+      execute: executors[type] as Executor<JobType>, // the executor of this job's type
+      scripts: bench.scripts,
+      folder,
+      out,
+      onFiles: (files) => {
+        for (const { name, path } of files) {
+          made.push(...openEverything(name, readFileSync(path)).flatMap(({ bytes }) => piecesIn(bytes)));
+        }
       },
-      scrubberOf: jobScrubbers([], createScrubber([])),
-      deliver: (json) => {
-        results.push(json);
-        return Promise.resolve();
-      },
-      resultBytes: () => 1_000_000,
-      clockSkewMs: () => 0,
-      fault: () => undefined,
-      now: Date.now,
     });
-    network.close();
     const [json = ''] = results;
     return { json, result: JSON.parse(json) as Result, out, made }; // what runJob has just serialised
   }
@@ -192,6 +164,49 @@ describe.runIf(hasPlaywright)('keys and headers that a script prints', { timeout
     );
     expect(result.log).toHaveLength(1);
     expect(new Set(result.artifacts.map(({ state }) => state))).toEqual(new Set(['refused']));
+    expect(readdirSync(out)).toEqual([]);
+  });
+
+  test.each([
+    [
+      'more secrets than a process may register',
+      `for (let i = 0; i < 1001; i++) secret('walnut ' + i);`,
+      'a test process registered more than 1000 secrets',
+    ],
+    [
+      'a secret that is too long',
+      `secret('walnut'.padEnd(131_073, 'x'));`,
+      'a test registered a secret of more than 128 KiB',
+    ],
+    [
+      'a variable that is too long',
+      `process.env.SERVICE_SECRET_LONG = 'walnut'.padEnd(131_073, 'x');`,
+      'a test registered a secret of more than 128 KiB',
+    ],
+  ])('%s: the run fails, and its texts and files stay', async (_name, registers, why) => {
+    const { json, result, out } = await run(
+      'MULTI_STEP',
+      `
+      const { test } = require('@playwright/test');
+      const { secret } = require('@location-agent/helpers');
+      test('walnut', async () => {
+        ${registers}
+        console.log('walnut in the log');
+        throw new Error('walnut in the error');
+      });`,
+    );
+    expect(json).not.toContain('walnut');
+    expect(result).toMatchObject({
+      status: 'failed',
+      reason: {
+        code: 'SCRIPT_KILLED',
+        owner: 'script',
+        message: expect.stringContaining(`were withheld: ${why}`),
+      },
+      details: {},
+      assertions: [],
+    });
+    expect(result.log).toHaveLength(1);
     expect(readdirSync(out)).toEqual([]);
   });
 });

@@ -20,6 +20,8 @@ export type ReadyLine = {
   locationKey: string | null;
   agentHealthUrl: string | null;
   webUrl: string;
+  /** Of `dev`. */
+  signInUrl?: string | null;
   keysFile?: string;
 };
 

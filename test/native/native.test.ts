@@ -34,6 +34,13 @@ describe.skipIf(native === null)('native addon', () => {
     }
   });
 
+  it('lists IPv6 neighbours', () => {
+    const listed = native.readNeighbours6();
+    if (typeof listed === 'number') return expect(listed).toBeLessThan(0);
+    for (const line of listed.split('\n').filter((text) => text !== ''))
+      expect(line).toMatch(/^[\da-f:.]+ [01]$/);
+  });
+
   const port = [true, false]
     .map((raw) => native.openEcho(4, raw, new Float64Array(replyNumbers), nothing, nothing))
     .find((opened): opened is NativePort => typeof opened !== 'number');

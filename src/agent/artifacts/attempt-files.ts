@@ -39,7 +39,7 @@ export const attemptFiles = 100;
 /** The folder and the artifacts of one attempt. */
 export type AttemptFiles = {
   /** The interface for the executor. */
-  context: Pick<ExecutionContext, 'scripts' | 'workDir' | 'artifacts' | 'addSecret'>;
+  context: Pick<ExecutionContext, 'scripts' | 'workDir' | 'artifacts' | 'addSecret' | 'withhold'>;
   isEmpty: () => boolean;
   /** Processes the files that were handed over; returns the state of each. */
   keep: (
@@ -67,6 +67,7 @@ export function openAttemptFiles(parts: FileParts, scrubber: JobScrubber): Attem
         },
       },
       addSecret: scrubber.add,
+      withhold: scrubber.withhold,
     },
     isEmpty: () => files.length === 0,
     keep: async (attempt, options) => {

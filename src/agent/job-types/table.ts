@@ -39,6 +39,8 @@ export type AgentJobType<T extends JobType> = {
   scriptTextsOf: (job: JobOf<T>) => string[];
   /** Whether customer code runs in processes of its own during an attempt of the job. */
   startsProcesses: (job: JobOf<T>) => boolean;
+  /** Whether an attempt that the agent's own delay spoiled may be repeated: it changes nothing, and no code ran. */
+  mayRepeat: (job: JobOf<T>) => boolean;
   /** True: a network failure gets a traceroute and, where permitted, a packet capture. */
   hasNetworkEvidence: boolean;
   /**
@@ -63,12 +65,17 @@ const usual = {
   secretsOf: () => [],
   scriptTextsOf: () => [],
   startsProcesses: () => false,
+  mayRepeat: () => true,
   hasNetworkEvidence: false,
   warmUp: null,
   warnAtStart: null,
 } as const;
 
-const script = { ...usual, scriptTextsOf: textsOfScript, startsProcesses: () => true };
+// Customer code may not expect to run twice, and its files would be stored under the same names.
+const code = { ...usual, startsProcesses: () => true, mayRepeat: () => false };
+const script = { ...code, scriptTextsOf: textsOfScript };
+/** They only read (RFC 9110, section 9.2.1). */
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
   URL: { ...usual, secretsOf: secretsOfUrl, hasNetworkEvidence: true, warmUp: warmUpUrl },
@@ -76,7 +83,8 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
     ...usual,
     secretsOf: secretsOfApi,
     scriptTextsOf: textsOfPhases,
-    startsProcesses: ({ scripts }) => (scripts?.setup.length ?? 0) + (scripts?.teardown.length ?? 0) > 0,
+    startsProcesses: hasScripts,
+    mayRepeat: (job) => !hasScripts(job) && safeMethods.has(job.request.method),
     hasNetworkEvidence: true,
     warmUp: warmUpApi,
   },
@@ -86,8 +94,7 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
   BROWSER: script,
   MULTI_STEP: script,
   PLAYWRIGHT: {
-    ...usual,
-    startsProcesses: () => true,
+    ...code,
     settleMs: 60_000,
     keepMs: suiteAfterMs,
     reportsWhenCancelled: true,
@@ -104,6 +111,10 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
 export function jobTypeOf({ checkType }: { checkType: JobType }): AgentJobType<JobType> {
   // The row was chosen by the job's own type.
   return agentJobTypes[checkType] as AgentJobType<JobType>;
+}
+
+function hasScripts({ scripts }: { scripts?: ApiScripts }): boolean {
+  return (scripts?.setup.length ?? 0) + (scripts?.teardown.length ?? 0) > 0;
 }
 
 function textsOfScript({ script: { content, files } }: { script: CheckScript }): string[] {

@@ -23,7 +23,7 @@ export const deliveryMetrics = {
   results_quarantined_total: {
     type: 'counter',
     about: 'Results and outbox',
-    help: 'Results set aside because the service cannot read them.',
+    help: 'Results set aside because the service cannot read them, or something on the way refuses them in every form.',
     unit: 'count',
     labels: none,
   },

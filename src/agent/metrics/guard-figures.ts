@@ -1,5 +1,6 @@
 import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
+import { within } from '../../time-limit.ts';
 import { ownCgroup, textOf } from '../load/cgroup.ts';
 import { fieldOf, numberOf, pressureOf } from '../load/readings.ts';
 
@@ -20,35 +21,28 @@ export type GuardFigures = {
 };
 
 /** A disk that does not answer within this time, such as that of a file server which is away, is not measured. */
-const diskPatienceMs = 2000;
+const patienceMs = 2000;
 
 /** Creates a function that reads all figures; it costs about 0.3 ms and never rejects. */
 export function createFiguresOfGuards(
   dataDir: string,
-  freeSpaceOf: typeof freeSpace = freeSpace,
+  { freeSpaceOf = freeSpace, descriptorsOf = openDescriptors } = {},
 ): () => Promise<GuardFigures> {
-  // While a reading hangs no other is started: each would hold a thread of the pool for file systems.
-  let reading: Promise<GuardFigures['disk']> | null = null;
-  return async () => {
-    reading ??= freeSpaceOf(dataDir).finally(() => (reading = null));
-    const [descriptors, disk] = await Promise.all([openDescriptors(), within(reading, diskPatienceMs)]);
-    return figuresWith(descriptors, disk);
-  };
+  const disk = inTime(() => freeSpaceOf(dataDir));
+  // A folder of the kernel never hangs, but other readings may hold all threads of the pool for file systems.
+  const descriptors = inTime(descriptorsOf);
+  return async () => figuresWith(...(await Promise.all([descriptors(), disk()])));
 }
 
-/** The value of a promise; null if it takes longer or rejects. */
-async function within<T>(work: Promise<T>, milliseconds: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), milliseconds);
-  });
-  try {
-    return await Promise.race([work, patience]);
-  } catch {
-    return null;
-  } finally {
-    clearTimeout(timer);
-  }
+/** Makes a reading null if it takes too long. While it hangs no other is started: each would hold a thread of the pool. */
+function inTime<T>(read: () => Promise<T | null>): () => Promise<T | null> {
+  let reading: Promise<T | null> | null = null;
+  return () => {
+    reading ??= read()
+      .catch(() => null)
+      .finally(() => (reading = null));
+    return within(reading, patienceMs);
+  };
 }
 
 function figuresWith(descriptors: GuardFigures['descriptors'], disk: GuardFigures['disk']): GuardFigures {

@@ -10,6 +10,8 @@ import { makeFolder } from '../folders/owner.ts';
 export type Aside = {
   /** Writes a file. Rejects with the file system's error. */
   keep: (name: string, bytes: Buffer) => Promise<void>;
+  /** The same for a result that the service refuses; its name says when and by which agent. */
+  keepRefused: (instanceId: string, payload: Buffer) => Promise<void>;
   /** Removes files that are too old or too many. Never rejects. */
   prune: () => Promise<void>;
   /** The same, at most once an hour. */
@@ -48,14 +50,20 @@ export function createAside(root: string, now: () => number): Aside {
       if (!keeps) await fs.rm(path, { force: true }).catch(() => undefined);
     }
   };
+  const keep = async (name: string, bytes: Buffer) => {
+    await makeFolder(folder);
+    const path = join(folder, name);
+    await fs.writeFile(path, bytes.subarray(0, asideLimits.fileBytes), { mode: 0o600 });
+    // Its age counts by the agent's clock.
+    await fs.utimes(path, now() / 1000, now() / 1000);
+    await prune();
+  };
+  let refused = 0;
   return {
-    keep: async (name, bytes) => {
-      await makeFolder(folder);
-      const path = join(folder, name);
-      await fs.writeFile(path, bytes.subarray(0, asideLimits.fileBytes), { mode: 0o600 });
-      // Its age counts by the agent's clock.
-      await fs.utimes(path, now() / 1000, now() / 1000);
-      await prune();
+    keep,
+    keepRefused: (instanceId, payload) => {
+      refused += 1;
+      return keep(`refused-${now()}-${refused}-${instanceId.slice(0, 8)}.json`, payload);
     },
     prune,
     pruneHourly: async () => {

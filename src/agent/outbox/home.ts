@@ -76,7 +76,8 @@ export async function openOutboxHome(
       );
       if (isMoved) moved.push(file);
     }
-    await unsignFolder(other);
+    // From here on nothing may fail: what was moved must be returned.
+    await unsignFolder(other).catch(() => undefined);
     await removeLeftovers(other);
     // What an earlier release set aside stays for inspection.
     await fs.rmdir(other).catch(() => undefined);

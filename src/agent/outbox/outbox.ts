@@ -35,7 +35,6 @@ export class Outbox {
   readonly #deadline: DiskDeadline;
   readonly #aside: Aside;
   #closed = false;
-  #refusedCount = 0;
   #filled: (() => void) | null = null;
 
   private constructor(home: OutboxHome, options: OutboxOptions, deadline: DiskDeadline) {
@@ -110,7 +109,7 @@ export class Outbox {
     if (batch === null) return null;
     this.#batchOut ??= 'disk';
     return {
-      payloads: batch.payloads,
+      ...batch,
       acknowledge: async (count) => {
         this.#batchOut = null;
         await this.#unlessItHangs(batch.acknowledge(count));
@@ -126,10 +125,9 @@ export class Outbox {
 
   /** Sets aside, for inspection, a result that the service refuses permanently. */
   async quarantine(payload: Buffer): Promise<void> {
-    this.#refusedCount += 1;
-    const name = `refused-${this.#options.now()}-${this.#refusedCount}-${this.#options.instanceId.slice(0, 8)}.json`;
-    await this.#unlessItHangs(this.#aside.keep(name, payload)).catch((error: unknown) => {
-      this.#options.log.warn({ err: toError(error) }, 'refused result could not be set aside');
+    const { instanceId, log } = this.#options;
+    await this.#unlessItHangs(this.#aside.keepRefused(instanceId, payload)).catch((error: unknown) => {
+      log.warn({ err: toError(error) }, 'refused result could not be set aside');
     });
   }
 
@@ -233,7 +231,9 @@ export class Outbox {
     if (this.#deadline.hangs) return null;
     const next = this.#store.next(maxItems, maxBytes);
     const late = (batch: Batch | null) => void batch?.acknowledge(0);
-    return (await this.#unlessItHangs(next, late)) ?? null;
+    const batch = await this.#unlessItHangs(next, late);
+    if (!batch) return null;
+    return { ...batch, following: async () => (await this.#unlessItHangs(batch.following())) ?? null };
   }
 
   /** The value of an operation on the disk; undefined if it hangs, which is reported. Other errors are passed on. */
@@ -262,6 +262,7 @@ export class Outbox {
     this.#batchOut = 'memory';
     return {
       payloads: entries.map(({ payload }) => payload),
+      following: () => Promise.resolve(this.#pending.at(entries.length)),
       acknowledge: (count) => {
         this.#pending.remove(new Set(entries.slice(0, count)));
         return Promise.resolve();

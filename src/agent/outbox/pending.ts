@@ -66,6 +66,11 @@ export class PendingResults {
     return entries;
   }
 
+  /** The payload at a place in their order, from 0. */
+  at(index: number): Buffer | null {
+    return this.#entries[index]?.payload ?? null;
+  }
+
   remove(sent: ReadonlySet<Pending>): void {
     this.#entries = this.#entries.filter((entry) => {
       if (sent.has(entry)) this.#bytes -= entry.payload.length;

@@ -1,3 +1,4 @@
+import type { ServiceError } from '../../errors.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
 import { shortened } from '../../shortened.ts';
@@ -6,11 +7,15 @@ import { shortened } from '../../shortened.ts';
 const keptMessage = 200;
 
 /**
- * Shorter forms of a serialised result, the smallest last, for a way to the service that refuses the complete one. Status,
- * times and ids stay, so that the run ends and is not repeated. `why`: for the log of the result. Empty if the payload is no
+ * Shorter forms of a serialised result, for a way to the service that refuses the complete one: without details, in as few
+ * bytes as possible, and at last without any text of the run, in case that a rule of a firewall matches one. Status, times
+ * and ids stay, so that the run ends and is not repeated. `refusal`: for the log of the result. Empty if the payload is no
  * result.
  */
-export function reducedForms(payload: Buffer, why: string): Buffer[] {
+export function reducedForms(
+  payload: Buffer,
+  { message: why, status }: Pick<ServiceError, 'message' | 'status'>,
+): Buffer[] {
   const result = parsed(payload);
   if (result === null) return [];
   const msg = `the result had ${payload.length} bytes and was refused (${why}); its log, details and assertions were left out`;
@@ -30,9 +35,16 @@ export function reducedForms(payload: Buffer, why: string): Buffer[] {
     artifacts: [],
     log: [],
   };
-  return [shorter, smallest]
-    .map((form) => Buffer.from(JSON.stringify(form)))
-    .filter(({ length }) => length < payload.length);
+  // Not the refusal's message: the service may quote the result in it.
+  const left = `the result was refused (status ${status ?? 'unknown'}), so its texts were left out; the agent keeps the complete one`;
+  const withoutTexts: Result = {
+    ...smallest,
+    reason: reason === null ? null : { ...reason, message: left },
+    log: [{ time: Number.isNaN(time) ? 0 : time, level: 'warn', msg: left }],
+  };
+  const serialised = (form: Result) => Buffer.from(JSON.stringify(form));
+  const shorterForms = [shorter, smallest].map(serialised).filter(({ length }) => length < payload.length);
+  return [...shorterForms, serialised(withoutTexts)];
 }
 
 function parsed(payload: Buffer): Result | null {

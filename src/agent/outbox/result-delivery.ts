@@ -5,18 +5,24 @@ import { isRefusedContent, isRefusedOnTheWay, type ServiceClient } from '../link
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { createBatchSize } from './batch-size.ts';
 import type { Outbox } from './outbox.ts';
+import type { Batch } from './segments.ts';
 import { reducedForms } from './reduced.ts';
 
 const callTimeoutMs = 60_000;
+/** Other results that are tried before a refused one is set aside. */
+const maxProbes = 3;
+
+type Item = ResponseOf<'results'>['items'][number];
 
 /**
  * Sends a batch; returns how many of its first results are done, and the error that stopped it, if any. A refused
- * request is halved until the one result is found that the service cannot read, or that a proxy does not let through. It is
- * sent without its details, so that it does not block the others and its run ends.
+ * request is halved until the one result is found that the service cannot read, or that something on the way does not let
+ * through. It is sent without its details, then without its texts, so that it does not block the others and its run ends.
+ * If that is refused too, another result shows whether anything passes; only then the refused one is set aside.
  */
 export type ResultDelivery = (
   agentId: string,
-  payloads: Buffer[],
+  batch: Pick<Batch, 'payloads' | 'following'>,
 ) => Promise<{ count: number; error: unknown }>;
 
 export function createResultDelivery(options: {
@@ -31,6 +37,10 @@ export function createResultDelivery(options: {
 
   /** Sends one request. Resolves when the service has processed all results in it. */
   const send = async (agentId: string, payloads: Buffer[]): Promise<void> => {
+    for (const item of await request(agentId, payloads)) account(item);
+  };
+
+  const request = async (agentId: string, payloads: Buffer[]): Promise<Item[]> => {
     const sentAt = performance.now();
     const answer = await client.call('results', requestBody(agentId, payloads), {
       timeoutMs: callTimeoutMs,
@@ -41,10 +51,10 @@ export function createResultDelivery(options: {
       const text = `results: ${payloads.length} sent, ${answer?.items.length ?? 0} answered`;
       throw new ServiceError('SERVICE_UNREACHABLE', text, { retryable: true });
     }
-    for (const item of answer.items) account(item);
+    return answer.items;
   };
 
-  const account = (item: ResponseOf<'results'>['items'][number]) => {
+  const account = (item: Item) => {
     if (item.outcome === 'rejected') {
       metrics.resultsRejected += 1;
       log.error(
@@ -60,9 +70,12 @@ export function createResultDelivery(options: {
    * A result that is refused although it is alone: sends it without its details, so that its run ends, and keeps the
    * complete one for a person. Returns the error if it has to be sent again later.
    */
-  const sendAlone = async (agentId: string, payload: Buffer, refusal: ServiceError): Promise<unknown> => {
+  const sendAlone = async (
+    agentId: string,
+    { payload, refusal, passes }: { payload: Buffer; refusal: ServiceError; passes: () => Promise<boolean> },
+  ): Promise<unknown> => {
     let last = refusal;
-    for (const form of reducedForms(payload, refusal.message)) {
+    for (const form of reducedForms(payload, refusal)) {
       try {
         await send(agentId, [form]);
         metrics.resultsReduced += 1;
@@ -74,17 +87,35 @@ export function createResultDelivery(options: {
         last = error;
       }
     }
-    // Something on the way refuses everything: that is no fault of the result.
-    if (last.code !== 'SERVICE_REFUSED') return last;
+    // If something on the way refuses everything, that is no fault of the result.
+    const byService = last.code === 'SERVICE_REFUSED';
+    if (!byService && !(await passes())) return last;
     await outbox.quarantine(payload);
     metrics.resultsQuarantined += 1;
-    options.fault(last, 'result refused by the service and set aside');
+    options.fault(last, `result refused ${byService ? 'by' : 'on the way to'} the service and set aside`);
     return null;
   };
 
+  const passes = async (agentId: string, payload: Buffer): Promise<boolean> => {
+    try {
+      await request(agentId, [payload]);
+      return true;
+    } catch (error) {
+      // The service itself has read it.
+      return isRefusedContent(error);
+    }
+  };
+
   const size = createBatchSize();
-  return async (agentId, payloads) => {
+  return async (agentId, { payloads, following }) => {
     let count = 0;
+    /** Whether a result that comes later gets through. It is sent again in its turn; the service stores it once. */
+    const othersPass = async (): Promise<boolean> => {
+      const others = payloads.slice(count + 1, count + 1 + maxProbes);
+      for (const other of others) if (await passes(agentId, other)) return true;
+      const later = others.length < maxProbes ? await following().catch(() => null) : null;
+      return later !== null && passes(agentId, later);
+    };
     while (count < payloads.length) {
       const batch = payloads.slice(count, count + size.next(payloads, count));
       const bytes = batch.reduce((sum, { length }) => sum + length + 1, 0);
@@ -102,7 +133,7 @@ export function createResultDelivery(options: {
           size.refused({ bytes, items: batch.length, isTooLarge: error.status === 413 });
           continue;
         }
-        const later = await sendAlone(agentId, first, error);
+        const later = await sendAlone(agentId, { payload: first, refusal: error, passes: othersPass });
         if (later !== null) return { count, error: later };
         count += 1;
         size.succeeded();

@@ -67,7 +67,7 @@ export function createResultSender(options: {
   });
 
   const handle = async (batch: Batch, agentId: string): Promise<unknown> => {
-    const { count, error } = await deliver(agentId, batch.payloads);
+    const { count, error } = await deliver(agentId, batch);
     await batch.acknowledge(count);
     if (count > 0) progressAt = performance.now();
     return error;

@@ -1,9 +1,10 @@
 import { promises as fs } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { codeOf, isOutOfSpace } from '../../system-errors.ts';
 import { makeFolder } from '../folders/owner.ts';
+import { createAdoption, type Adoption } from './adoption.ts';
 import type { DamageReport } from './damage-report.ts';
 import { framed, framedBytes } from './frames.ts';
 import type { OutboxHome } from './home.ts';
@@ -13,7 +14,6 @@ import {
   createSegment,
   isDrained,
   openFile,
-  openSegment,
   writeHeader,
   type Segment,
 } from './segment-file.ts';
@@ -21,6 +21,8 @@ import {
 /** Results to send next, oldest first. */
 export type Batch = {
   payloads: Buffer[];
+  /** A result after these, which the caller may send too; it is part of a later batch all the same. Null = none waits. */
+  following: () => Promise<Buffer | null>;
   /** The service has accepted the first `count`: they are removed from the outbox, and the others are sent again. */
   acknowledge: (count: number) => Promise<void>;
 };
@@ -60,6 +62,7 @@ const passing = new Set([
 /** The outbox's files: appended to at one end, read and acknowledged at the other, limited by dropping the oldest. */
 export class SegmentStore {
   readonly #options: StoreOptions;
+  readonly #adoption: Adoption;
   #segments: Segment[] = [];
   #writing: { segment: Segment; file: fs.FileHandle } | null = null;
   #names = 0;
@@ -72,6 +75,7 @@ export class SegmentStore {
 
   constructor(options: StoreOptions) {
     this.#options = options;
+    this.#adoption = createAdoption(options);
   }
 
   /** Writes payloads in one synchronous write. Rejects if it fails or is given up, and keeps none of them then. */
@@ -128,6 +132,7 @@ export class SegmentStore {
       this.#out = segment;
       return {
         payloads: frames.map(({ payload }) => payload),
+        following: () => this.#following(segment, frames.at(-1) ?? oldest),
         acknowledge: async (count) => {
           this.#out = null;
           const last = frames[count - 1];
@@ -142,23 +147,8 @@ export class SegmentStore {
 
   /** Adopts the segments of dead agents and puts them before its own. True if there were any. */
   async adopt(): Promise<boolean> {
-    const adopted: Segment[] = [];
-    for (const name of await this.#options.home.adopt()) {
-      const path = join(this.#options.home.folder, name);
-      try {
-        const opened = await openSegment(path, Number(name.split('-', 1)[0]));
-        if (opened !== 'empty' && !('lost' in opened)) {
-          adopted.push(opened);
-          if (opened.isHeaderDamaged)
-            await this.#options.damage.ofPart(opened, { from: 0, to: opened.acknowledged, lost: 0 });
-          continue;
-        }
-        if (opened !== 'empty' && opened.lost !== 0) await this.#options.damage.ofFile(path, opened.lost);
-        await this.#remove(path);
-      } catch (error) {
-        await this.#options.damage.unreadable(path, null, error);
-      }
-    }
+    const { segments: adopted, empty } = await this.#adoption();
+    for (const path of empty) await this.#remove(path);
     this.#segments.unshift(...adopted);
     if (adopted.length > 0)
       this.#options.log.info({ segments: adopted.length }, 'results of an earlier agent adopted');
@@ -228,6 +218,19 @@ export class SegmentStore {
       this.#options.log.warn({ err: toError(error) }, 'dropped segment could not be counted');
     }
     return count;
+  }
+
+  async #following(
+    { file, format, size: to, ...segment }: Segment,
+    last: FoundFrame,
+  ): Promise<Buffer | null> {
+    const one = { maxItems: 1, maxBytes: 0 };
+    const range = { from: last.end, to, next: last.number + 1, ...one };
+    const [next] = file === null ? [] : (await readFrames(file, format, range)).frames;
+    if (next !== undefined) return next.payload;
+    const other = this.#segments.find((each) => each.path !== segment.path && !isDrained(each));
+    const [first] = other === undefined ? [] : await this.#framesOf(other, one.maxItems, one.maxBytes);
+    return first?.payload ?? null;
   }
 
   /** Unacknowledged frames of a segment. Skips damage, which is reported, so it may return none. */

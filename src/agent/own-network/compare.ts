@@ -179,7 +179,14 @@ function deadResolver(facts: LocalFacts, probes: Probes, evidence: readonly Evid
     const verdict = judgeAddress(address, way) ?? judgeConnection(address, way, probes);
     if (verdict.owner === 'ours') return { ...verdict, evidence: [...evidence, ...verdict.evidence] };
   }
-  return ours('resolver', 'no name server of this host answers', evidence);
+  // Perhaps it is wrong in the configuration of this host, and has never been of use to any check.
+  const isExpected = facts.resolverHasWorked || probes.resolver.names.length > 0;
+  return isExpected
+    ? ours('resolver', 'no name server of this host answers', evidence)
+    : targets(
+        'no name server of this host answers, and none has since this agent started, so its network may be as it should be',
+        evidence,
+      );
 }
 
 /** A network error of customer code without an address: ours if the resolver or every default route is dead. */

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { Network } from '../../executors/interface/network.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import type { OwnDelay } from '../load/own-delay.ts';
@@ -50,16 +51,19 @@ export async function examine(
     (address) => groupOf(before, address),
     witnesses,
   );
-  const names = memory.namesSince(since).slice(0, maxNames);
+  const known = memory
+    .namesSince(since)
+    .slice(0, maxNames)
+    .map(({ name }) => name);
   const named = [
     ...options.references.map((each) => ({ ...each, role: 'reference' as const })),
     ...(options.service === null ? [] : [{ ...options.service, role: 'service' as const }]),
   ];
+  const configured = [...new Set(named.map(({ host }) => host))]
+    .filter((host) => isIP(host) === 0 && !known.includes(host))
+    .slice(0, maxNames);
   const [resolver, ...endpoints] = await Promise.all([
-    probeResolver(
-      names.map(({ name }) => name),
-      io,
-    ),
+    probeResolver({ known, named: configured }, io),
     Promise.all(gateways.map((address) => probeGateway(address, io))),
     Promise.all(peers.map((peer) => probeEndpoint(peer, { role: 'target', name: endpointName(peer) }, io))),
     Promise.all(named.map((each) => probeNamed(each, io))),

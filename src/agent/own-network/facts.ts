@@ -28,6 +28,8 @@ export type LocalFacts = {
   kernel: KernelRoute | null;
   /** IP versions over which something beyond this host has answered. */
   usedFamilies: ReadonlySet<4 | 6>;
+  /** A name server of this host has answered since this process started. */
+  resolverHasWorked: boolean;
 };
 
 export type EndpointRole = 'gateway' | 'target' | 'reference' | 'service' | 'proxy';
@@ -47,7 +49,7 @@ export type EndpointProbe = {
 export type ResolverProbe = {
   /** `answers`: NOERROR or NXDOMAIN; `refuses`: another answer; `fails`: SERVFAIL. */
   servers: readonly { address: string; state: 'answers' | 'refuses' | 'fails' | 'silent'; found: string }[];
-  /** Names that this agent has resolved before. */
+  /** Names that this agent has resolved before, and those of its references and its service. */
   names: readonly { name: string; resolves: boolean; found: string }[];
 };
 

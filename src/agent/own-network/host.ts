@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram';
 import { readFile, readdir } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import type { IpFamily } from '../../executors/interface/network.ts';
+import { loadNative } from '../../native/native.ts';
 import { codeOf } from '../../system-errors.ts';
 import { familyOf, parseIpv4Routes, parseIpv6Routes, type Route } from './routes.ts';
 
@@ -9,7 +10,7 @@ import { familyOf, parseIpv4Routes, parseIpv6Routes, type Route } from './routes
 export type HostState = {
   routes: readonly Route[];
   interfaces: readonly InterfaceState[];
-  /** IPv4 neighbours: whether the kernel has a hardware address for them (it may be old). */
+  /** Whether the kernel has a hardware address for a neighbour (it may be old). */
   neighbours: ReadonlyMap<string, boolean>;
 };
 
@@ -31,7 +32,7 @@ export async function readHost(): Promise<HostState> {
   return {
     routes: [...parseIpv4Routes(v4 ?? ''), ...parseIpv6Routes(v6 ?? '')],
     interfaces: await readInterfaces(dev ?? ''),
-    neighbours: parseNeighbours(arp ?? ''),
+    neighbours: new Map([...parseNeighbours(arp ?? ''), ...parseNeighbours6(readNeighbours6())]),
   };
 }
 
@@ -43,6 +44,22 @@ export function parseNeighbours(text: string): Map<string, boolean> {
     if (address !== '') found.set(address, (Number(flags) & 2) !== 0);
   }
   return found;
+}
+
+/** IPv6 neighbours as the addon lists them. Of an address on several interfaces, the best is taken. */
+export function parseNeighbours6(text: string): Map<string, boolean> {
+  const found = new Map<string, boolean>();
+  for (const line of text.split('\n')) {
+    const [address = '', known] = line.split(' ');
+    if (address !== '') found.set(address, known === '1' || found.get(address) === true);
+  }
+  return found;
+}
+
+/** Empty without the addon, or where the host does not permit the question. */
+function readNeighbours6(): string {
+  const listed = loadNative()?.readNeighbours6();
+  return typeof listed === 'string' ? listed : '';
 }
 
 async function readInterfaces(dev: string): Promise<InterfaceState[]> {

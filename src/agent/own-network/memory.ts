@@ -13,6 +13,9 @@ export type Memory = {
   /** The target is at fault itself, so its silence proves nothing about others. */
   forget: (address: string) => void;
   forgetName: (name: string) => void;
+  /** A name server of this host has answered, if only that a name does not exist. */
+  resolverAnswered: () => void;
+  resolverHasWorked: () => boolean;
   knows: (name: string) => boolean;
   /** Endpoints that answered since `since`, the latest first. */
   endpointsSince: (since: number) => Answered[];
@@ -30,6 +33,7 @@ export function createMemory(): Memory {
   const endpoints = new Map<string, Answered>();
   const names = new Map<string, number>();
   const families = new Set<4 | 6>();
+  let resolverHasWorked = false;
   return {
     answered: (endpoint) => {
       const key = `${endpoint.kind} ${endpoint.port} ${endpoint.address}`;
@@ -39,7 +43,10 @@ export function createMemory(): Memory {
       families.add(endpoint.address.includes(':') ? 6 : 4);
       dropOldest(endpoints, maxEndpoints);
     },
+    resolverAnswered: () => void (resolverHasWorked = true),
+    resolverHasWorked: () => resolverHasWorked,
     resolved: (name, at) => {
+      resolverHasWorked = true;
       names.delete(name);
       names.set(name, at);
       dropOldest(names, maxNames);

@@ -1,7 +1,7 @@
 import type { Network } from '../../executors/interface/network.ts';
 import type { Job } from '../../protocol/job.ts';
 import type { Reason } from '../../protocol/reasons.ts';
-import { answeredBy, watchNetwork, type LastStep } from './attempt-target.ts';
+import { answeredBy, nameServerStep, watchNetwork, type LastStep } from './attempt-target.ts';
 import { judgeByAnswers } from './compare.ts';
 import { failureOf } from './failed-step.ts';
 import { examine, type ExaminationOptions } from './examination.ts';
@@ -11,6 +11,7 @@ import { kernelRouteTo, readHost, type HostState } from './host.ts';
 import { createMemory } from './memory.ts';
 import { isOwnAddress, judgeLocally, ours, pathKey, pathTo, targets } from './rules.ts';
 import { createTroubles, type Trouble } from './troubles.ts';
+import { within } from '../../time-limit.ts';
 
 /**
  * Decides whether a network failure is the target's or this host's own. It looks at the host only when an attempt has
@@ -127,7 +128,13 @@ export function createOwnNetwork(
     const host = await readLocal();
     const { address } = failure;
     const kernel = address === null ? null : await kernelRouteTo(address);
-    const facts: LocalFacts = { host, baseline, kernel, usedFamilies: memory.families };
+    const facts: LocalFacts = {
+      host,
+      baseline,
+      kernel,
+      usedFamilies: memory.families,
+      resolverHasWorked: memory.resolverHasWorked(),
+    };
     const verdict = judgeLocally(failure, facts) ?? answeredMeanwhile(failure, host) ?? known(failure, facts);
     if (verdict !== null) return verdict;
     const probes = await probesFor(failure);
@@ -183,6 +190,7 @@ export function createOwnNetwork(
   ): void => {
     for (const name of names) memory.resolved(name, now());
     if (names.length > 0 && !troubles.isEmpty()) troubles.over('resolver');
+    if (nameServerStep(details)?.usesSystem === true) memory.resolverAnswered();
     const answered = answeredBy(last, details, now());
     if (answered === null || answered.address.startsWith('127.') || answered.address === '::1') return;
     memory.answered(answered);
@@ -233,6 +241,8 @@ export function createOwnNetwork(
           }
           const hostname = last !== null && 'hostname' in last ? last.hostname : null;
           const isNameKnown = hostname !== null && memory.knows(hostname);
+          // The name servers say that the name does not exist.
+          if (hostname !== null && reason.code === 'ENOTFOUND') memory.resolverAnswered();
           const how = suspicionOf(reason, isNameKnown);
           if (how === null) {
             noteAnswer(last, details, []);
@@ -278,13 +288,8 @@ function isAsGood(host: HostState, baseline: HostState | null): boolean {
 }
 
 /** The verdict, or one that leaves the fault with the target if it is not known in time. Never rejects. */
-function withinLimit(verdict: Promise<Verdict>, limitMs: number): Promise<Verdict> {
-  return new Promise((resolve) => {
-    const giveUp = (why: string) => resolve(targets(why, []));
-    const timer = setTimeout(
-      () => giveUp('the examination of this host did not end in time'),
-      Math.max(0, limitMs),
-    );
-    verdict.then(resolve, () => giveUp('this host could not be examined')).finally(() => clearTimeout(timer));
-  });
+async function withinLimit(verdict: Promise<Verdict>, limitMs: number): Promise<Verdict> {
+  const known = verdict.catch(() => targets('this host could not be examined', []));
+  const late = targets('the examination of this host did not end in time', []);
+  return (await within(known, Math.max(0, limitMs))) ?? late;
 }

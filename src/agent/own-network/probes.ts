@@ -112,20 +112,27 @@ async function query(
   }
 }
 
-/** Asks all name servers of this host, and resolves names that have resolved before. */
+/**
+ * Asks all name servers of this host, and resolves names: `known` have resolved before; `named` are in the agent's
+ * configuration, and count unless they are mistyped or resolve without a name server.
+ */
 export async function probeResolver(
-  names: readonly string[],
+  { known, named }: { known: readonly string[]; named: readonly string[] },
   { network, signal }: { network: Network; signal: AbortSignal },
 ): Promise<ResolverProbe> {
   const servers = await network.nameServers().catch(() => []);
-  const [asked, resolved] = await Promise.all([
+  const [asked, resolved, configured] = await Promise.all([
     Promise.all(
       servers.map(async (server) => ({ address: server.address, ...(await query(server, signal)) })),
     ),
-    Promise.all(names.map((name) => resolveName(name, network, signal))),
+    Promise.all(known.map((name) => resolveName(name, network, signal))),
+    Promise.all(named.map((name) => resolveName(name, network, signal))),
   ]);
-  return { servers: asked, names: resolved };
+  const telling = configured.filter(({ found }) => found !== 'ENOTFOUND' && found !== withoutServer);
+  return { servers: asked, names: [...resolved, ...telling] };
 }
+
+const withoutServer = 'resolves without a name server';
 
 async function resolveName(
   name: string,
@@ -133,8 +140,8 @@ async function resolveName(
   signal: AbortSignal,
 ): Promise<ResolverProbe['names'][number]> {
   try {
-    await network.resolve(name, { family: 4, signal });
-    return { name, resolves: true, found: 'resolves' };
+    const { source } = await network.resolve(name, { family: 4, signal });
+    return { name, resolves: true, found: source === 'hosts' ? withoutServer : 'resolves' };
   } catch (error) {
     const code = error instanceof ResolveError ? error.code : signal.aborted ? 'no answer' : codeOf(error);
     // A name may have IPv6 addresses only.

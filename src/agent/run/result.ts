@@ -54,7 +54,7 @@ export function resultOf(
 /** A result of which only the status, the times and the code of the reason may leave: the run has too many secrets. */
 export function withheldResult(result: Result, why: string): Result {
   const { reason, stoppedAt } = result;
-  const msg = `the log, details, assertions and files of this run were withheld: ${why}; use fewer secrets`;
+  const msg = `the log, details, assertions and files of this run were withheld: ${why}; use fewer or shorter secrets`;
   return {
     ...result,
     reason: reason === null ? null : { ...reason, message: msg },

@@ -141,10 +141,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     const attempted = await attemptInSlot();
     if (attempted.disbelieved === undefined) return attempted;
     const { ownDelay } = parts;
-    // Customer code may not expect to run twice, and its files would be stored under the same names. The same holds for a
-    // request that changes something.
-    const mayRepeat = ownDelay !== undefined && !jobType.startsProcesses(job) && changesNothing(job);
-    if (mayRepeat && now() + leastRepeatMs < deadline) {
+    if (ownDelay !== undefined && jobType.mayRepeat(job) && now() + leastRepeatMs < deadline) {
       if (await hasRecovered(ownDelay, (milliseconds) => waiting(hold, milliseconds))) {
         metrics.attemptsRepeated += 1;
         const repeated = await attemptInSlot();
@@ -267,10 +264,4 @@ function waiting(hold: Hold, milliseconds: number): Promise<void> {
       reject(hold.aborted);
     };
   });
-}
-
-/** Whether the job's requests only read (RFC 9110, section 9.2.1), as far as they have a method. */
-function changesNothing(job: Job): boolean {
-  const method = 'request' in job && 'method' in job.request ? job.request.method : 'GET';
-  return ['GET', 'HEAD', 'OPTIONS'].includes(method);
 }

@@ -7,7 +7,7 @@ import {
   type NamedSecret,
   type Scrubber,
 } from '../../secrets/scrubber/scrubber.ts';
-import { buildTablesOffThread } from '../../secrets/scrubber/table-thread.ts';
+import { createScrubberOffThread, isQuick } from '../../secrets/scrubber/table-thread.ts';
 import { withheldTables } from '../../secrets/scrubber/tables.ts';
 import { passwordsOf } from '../job-types/secrets.ts';
 import { jobTypeOf } from '../job-types/table.ts';
@@ -52,50 +52,53 @@ export type JobScrubber = {
   secrets: () => readonly NamedSecret[];
   /** Masks a value from now on. */
   add: (name: string, value: string) => void;
+  /** From now on, nothing of the run may leave but its status. The first reason is kept. */
+  withhold: (why: string) => void;
 };
 
 /** Maximum number of secrets that one job may add while it runs, and their total bytes. */
 const maxAdded = 5000;
 const maxAddedBytes = 1024 * 1024;
-/** Up to this many added secrets and bytes, the tables are built at once: in a few milliseconds each time. */
-const maxAtOnce = 20;
-const maxBytesAtOnce = 4096;
+/** Bytes of tables that are kept between jobs. A thousand secrets of 1 KiB have 22 MB. */
+const keptBytes = 32 * 1024 * 1024;
 
 /**
  * The scrubber of each job: the agent's own secrets, the job's, and those added during the run. Jobs without secrets
  * of their own share `base`, the others share one scrubber per set of secrets.
  */
 export function jobScrubbers(own: readonly NamedSecret[], base: Scrubber): (job: Job) => JobScrubber {
-  const cache = createScrubberCache();
+  const cache = createScrubberCache({ maxBytes: keptBytes });
   return (job) => {
     const secrets = secretsOf(job);
-    const given = secrets.length === 0 ? base : cache.scrubberFor([...own, ...secrets]);
+    const given = secrets.length === 0 ? base : cache.prepare([...own, ...secrets]);
     return extendable([...own, ...secrets], given);
   };
 }
 
-function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber {
+function extendable(given: readonly NamedSecret[], scrubber: Scrubber | Promise<Scrubber>): JobScrubber {
   const added = new Map<string, NamedSecret>();
   let addedBytes = 0;
   let overflow: Scrubber | null = null;
-  let current: Scrubber | null = scrubber;
+  let current: Scrubber | null = scrubber instanceof Promise ? null : scrubber;
   let building: Promise<void> | null = null;
+  const withhold = (why: string): void => {
+    overflow ??= scrubberOf(withheldTables(why));
+  };
   const all = () => [...given, ...added.values()];
 
   /** Null while the tables lack a secret and take too long to be built on this thread. */
   const now = (): Scrubber | null => {
     if (overflow !== null) return overflow;
-    if (current === null && added.size <= maxAtOnce && addedBytes <= maxBytesAtOnce) {
-      current = createScrubber(all());
-    }
+    if (current === null && isQuick(all())) current = createScrubber(all());
     if (current === null) void build();
     return current;
   };
   const build = (): Promise<void> => {
     const count = added.size;
-    building ??= buildTablesOffThread(all()).then((tables) => {
+    const made = count === 0 ? scrubber : null;
+    building ??= Promise.resolve(made ?? createScrubberOffThread(all())).then((built) => {
       building = null;
-      if (added.size === count) current = scrubberOf(tables);
+      if (added.size === count) current = built;
     });
     return building;
   };
@@ -118,12 +121,12 @@ function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrub
       if (given.some((secret) => secret.value === value)) return;
       addedBytes += Buffer.byteLength(value);
       if (added.size >= maxAdded || addedBytes > maxAddedBytes) {
-        overflow = scrubberOf(withheldTables(tooManyAdded));
-        return;
+        return withhold(tooManyAdded);
       }
       added.set(value, { name, value });
       current = null;
     },
+    withhold,
   };
 }
 

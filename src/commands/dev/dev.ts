@@ -12,7 +12,7 @@ import { readServiceConfig } from '../../config/service.ts';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { createLog } from '../../log.ts';
 import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
-import { startService } from '../../service/service.ts';
+import { startService, type RunningService } from '../../service/service.ts';
 import { startTargets, type TargetPorts } from '../../targets/targets.ts';
 import { usageError, type Command } from '../command.ts';
 import { startAgentProcess, type AgentProcess } from './agent.ts';
@@ -112,8 +112,10 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
       locationKey: keys.locationKey,
       agentHealthUrl: agent.healthUrl,
       webUrl: `${serviceUrl}/`,
+      signInUrl: await signInUrl(service, { serviceUrl, apiKey: keys.apiKey }),
     };
     stdout(`${JSON.stringify(ready)}\n`);
+    print(signInHint(ready.signInUrl));
     // The other checks run without a runtime, so startup does not wait for it.
     const runtime = installNewestRuntime({ env, print });
     closers.push(runtime.close);
@@ -156,6 +158,20 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     isAsItShould();
   }
 };
+
+/** The address that signs this machine's user in; null = the key of the first start was deleted. */
+async function signInUrl(
+  service: RunningService,
+  { serviceUrl, apiKey }: { serviceUrl: string; apiKey: string },
+): Promise<string | null> {
+  const token = await service.newSignInToken(apiKey);
+  return token === null ? null : `${serviceUrl}/sign-in?token=${token}`;
+}
+
+const signInHint = (url: string | null): string =>
+  url === null
+    ? '\nThe API key of the first start was deleted: sign in with another one.'
+    : `\nOpen ${url} in a browser: it signs you in, once and within 10 minutes. The next start prints another one.`;
 
 /** Prints results for a while, then waits for a signal or for an agent that cannot continue. */
 async function untilTheEnd(parts: {

@@ -1,8 +1,11 @@
 import { createFiguresOfGuards, type GuardFigures } from '../../agent/metrics/guard-figures.ts';
-import { guardThresholds, type GuardName } from '../../agent/metrics/guard-rules.ts';
+import { guardNames, guardThresholds, type GuardName } from '../../agent/metrics/guard-rules.ts';
 import { note, ok, problem, type Finding, type Probe } from './finding.ts';
 
-/** Probes: the guards of the agent that can be measured without one, each with its value and its threshold. */
+/**
+ * Probes: all guards of the agent. Those that can be measured without one have their value and threshold; the others name
+ * the place that shows them.
+ */
 
 type Verdict = Omit<Finding, 'name'>;
 type Row = {
@@ -18,6 +21,15 @@ const megabytes = (bytes: number) => `${Math.round(bytes / 1024 ** 2)} MB`;
 const percent = (value: number) => `${Math.round(value)}%`;
 const { freeBytes, freeInodes, part, cpuPressure, standstill } = guardThresholds;
 const most = percent(part * 100);
+
+/** Guards that a running agent alone can measure, or that have a line of their own. */
+const elsewhere: { readonly [N in GuardName]?: string } = {
+  'event-loop': 'measured by a running agent only; GET /health shows it while it is raised',
+  outbox: 'measured by a running agent only; GET /health shows it while it is raised',
+  service: 'see the line "service"',
+  network: 'see the line "own network"',
+  clock: 'see the line "clock"',
+};
 
 /** A guard for each of the figures; `null` as a value = it cannot be measured here. Pure. */
 export function guardRows(figures: GuardFigures): { readonly [N in GuardName]?: Row } {
@@ -80,10 +92,11 @@ export function guardFinding({ value, threshold, isRaised, isTransient, remedy }
 export function guardProbes({ dataDir }: { dataDir: string }): Probe[] {
   const figures = createFiguresOfGuards(dataDir);
   let measured: Promise<GuardFigures> | null = null;
-  const names = ['disk', 'inodes', 'memory', 'descriptors', 'processes', 'pressure'] as const;
-  return names.map((name) => ({
+  return guardNames.map((name) => ({
     name: `guard ${name}`,
     run: async () => {
+      const place = elsewhere[name];
+      if (place !== undefined) return note(place);
       const row = guardRows(await (measured ??= figures()))[name];
       return row === undefined ? note('cannot be measured on this host') : guardFinding(row);
     },

@@ -22,6 +22,7 @@ export function layersFinding(host: Confinement) {
     .filter(([, holds]) => holds)
     .map(([layer]) => labelOf(layer, host));
   const message = names.join(', ');
+  if (host.ptraceScope !== null) return problem(message, host.missing.join('; '));
   return host.missing.length === 0 ? ok(message) : note(message, host.missing.join('; '));
 }
 
@@ -31,7 +32,11 @@ function labelOf(layer: string, host: Confinement): string {
 }
 
 /** What a hostile script could still do here, besides using the networks that its location allows. */
-export function reachFinding({ holds, landlockVersion }: Confinement, asRoot: boolean, guarded: boolean) {
+export function reachFinding(
+  { holds, landlockVersion, ptraceScope }: Confinement,
+  asRoot: boolean,
+  guarded: boolean,
+) {
   const files = holds.landlock;
   const { network } = holds;
   const signals = holds.namespaces || (holds.landlock && landlockVersion >= 6);
@@ -48,7 +53,7 @@ export function reachFinding({ holds, landlockVersion }: Confinement, asRoot: bo
     ...(holds.seccomp ? [] : ['they can leave set-uid programs of this user']),
     ...(holds.namespaces ? [] : ['scripts can see which processes run, and their arguments']),
   ];
-  if (!network)
+  if (!network && ptraceScope === null)
     open.push(
       'scripts reach every address that this host reaches, including loopback and metadata addresses',
     );

@@ -12,7 +12,7 @@ import type { Job } from '../../protocol/job.ts';
 import type { Result } from '../../protocol/result.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { FetchBundle } from '../../script/interface/suite-run.ts';
-import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
+import { createScrubberOffThread } from '../../secrets/scrubber/table-thread.ts';
 import { version } from '../../version.ts';
 import { keepInFolder } from './artifacts.ts';
 import { openScriptHost, runtimeOf } from './script-host.ts';
@@ -35,7 +35,8 @@ export async function runHere(job: Job, options: RunHereOptions): Promise<Result
   const { env, stderr, output, fetchBundle } = options;
   const settings = readAgentConfigIfAny(env);
   const own = ownSecrets(settings);
-  const scrubber = jobScrubbers(own, createScrubber(own))(job);
+  const scrubber = jobScrubbers(own, await createScrubberOffThread(own))(job);
+  await scrubber.ready();
   const note = (line: string) => stderr(`location-agent: ${line}\n`);
   for (const warning of scrubber.warnings) note(warning);
   const log = createLog({

@@ -44,6 +44,8 @@ export type ExecutionContext = {
    * agent.
    */
   addSecret: (name: string, value: string) => void;
+  /** From now on, nothing of the run leaves the agent but its status and times: a secret of it cannot be masked. */
+  withhold: (why: string) => void;
   /** Milliseconds since the epoch. Durations are measured with performance.now(). */
   now: () => number;
 };

@@ -22,4 +22,7 @@ bool export_trace(napi_env env, napi_value exports);
 /* Packet captures on this host: capture.c. */
 bool export_capture(napi_env env, napi_value exports);
 
+/* IPv6 neighbours of this host: neighbours.c. */
+bool export_neighbours(napi_env env, napi_value exports);
+
 #endif

@@ -2,13 +2,39 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "filter.h"
+
+static bool is_group_of_own_folder(const struct plan *plan, gid_t group) {
+  struct stat status;
+  for (size_t at = 0; at < plan->rule_count; at++) {
+    if (plan->rules[at].access != access_write || stat(plan->rules[at].path, &status) != 0) continue;
+    if (status.st_gid == group) return true;
+  }
+  return false;
+}
+
+/*
+ * The kernel sets the set-gid bit only for groups of the process. A run with a user of its own writes files of the
+ * group root. A group that has none of the run's folders was given for something else on this host.
+ */
+bool may_set_group_id(const struct plan *plan) {
+  gid_t groups[256];
+  int count = getgroups(sizeof groups / sizeof *groups, groups);
+  if (plan->run_user != 0 || getegid() == 0 || count < 0) return false;
+  for (int at = 0; at < count; at++) {
+    if (groups[at] == getegid()) continue;
+    if (groups[at] == 0 || !is_group_of_own_folder(plan, groups[at])) return false;
+  }
+  return true;
+}
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
@@ -51,7 +77,7 @@ void filter_new_processes(const struct plan *plan) {
 }
 
 /* The mode is an argument; if `flags_at` is not negative, only if these flags create a file. */
-static void refuse_set_id(int call, int mode_at, int flags_at) {
+static void refuse_set_id(int call, uint32_t bits, int mode_at, int flags_at) {
   size_t block = begin_block(call);
   if (flags_at >= 0) {
     load_argument(flags_at);
@@ -59,13 +85,15 @@ static void refuse_set_id(int call, int mode_at, int flags_at) {
     emit(BPF_JMP | BPF_JSET | BPF_K, O_CREAT | 020000000, 0, 3);
   }
   load_argument(mode_at);
-  refuse_if_any(S_ISUID | S_ISGID, EPERM);
+  refuse_if_any(bits, EPERM);
   end_block(block);
 }
 
 /*
- * No program may become set-uid or set-gid, not even below the run's own folders: every local user could run it. A
- * program that can start no other needs no change of modes, owners, times or attributes; in other namespaces
+ * No program may become set-uid or set-gid, not even below the run's own folders: every local user could run it. The
+ * bit for groups is also one of folders, which copies of them keep (`cp -r`, package managers). It is allowed where a
+ * program with it has no rights beyond the run's. mkdir needs no rule: the kernel ignores both bits there. A program
+ * that can start no other needs no change of modes, owners, times or attributes; in other namespaces
  * read-only mounts keep it from the files of others.
  */
 void filter_modes(const struct plan *plan, bool in_namespaces) {
@@ -81,18 +109,17 @@ void filter_modes(const struct plan *plan, bool in_namespaces) {
   }
   /* Its mode is in memory, which a filter cannot read. Programs fall back to openat. */
   refuse_if_equal(nr_openat2, ENOSYS);
-  refuse_set_id(SYS_fchmod, 1, -1);
-  refuse_set_id(SYS_fchmodat, 2, -1);
-  refuse_set_id(nr_fchmodat2, 2, -1);
-  refuse_set_id(SYS_mkdirat, 2, -1);
-  refuse_set_id(SYS_mknodat, 2, -1);
-  refuse_set_id(SYS_openat, 3, 2);
+  const uint32_t both = S_ISUID | S_ISGID, changed = plan->may_set_group_id ? S_ISUID : both;
+  refuse_set_id(SYS_fchmod, changed, 1, -1);
+  refuse_set_id(SYS_fchmodat, changed, 2, -1);
+  refuse_set_id(nr_fchmodat2, changed, 2, -1);
+  refuse_set_id(SYS_mknodat, both, 2, -1);
+  refuse_set_id(SYS_openat, both, 3, 2);
 #ifdef SYS_chmod
-  refuse_set_id(SYS_chmod, 1, -1);
-  refuse_set_id(SYS_mkdir, 1, -1);
-  refuse_set_id(SYS_mknod, 1, -1);
-  refuse_set_id(SYS_creat, 1, -1);
-  refuse_set_id(SYS_open, 2, 1);
+  refuse_set_id(SYS_chmod, changed, 1, -1);
+  refuse_set_id(SYS_mknod, both, 1, -1);
+  refuse_set_id(SYS_creat, both, 1, -1);
+  refuse_set_id(SYS_open, both, 2, 1);
 #endif
 }
 

@@ -58,12 +58,6 @@ static void add_protected(struct plan *plan, const char *list) {
   }
 }
 
-/*
- * Ids that no user, container or service of a system has (UIDS-GIDS of systemd). Ours is that of the supervisor, which
- * lives as long as any process of the run, so no two runs have the same.
- */
-enum { first_run_user = 1900000000 };
-
 static void parse(int argc, char **argv, struct plan *plan) {
   for (int at = 1; at < argc; at++) {
     const char *argument = argv[at], *value;
@@ -121,5 +115,6 @@ int main(int argc, char **argv) {
     report_event("failed environment %d", EINVAL);
     return 70;
   }
+  plan.may_set_group_id = may_set_group_id(&plan);
   return supervise(&plan);
 }

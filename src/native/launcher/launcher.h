@@ -16,6 +16,12 @@ enum { agent_line = 4, max_paths = 256, max_protected = 256 };
 /* Access rights for a folder or file. */
 enum access { access_list, access_read, access_use, access_write };
 
+/*
+ * Ids that no user, container or service of a system has (UIDS-GIDS of systemd). Ours is that of the supervisor, which
+ * lives as long as any process of the run, so no two runs have the same.
+ */
+enum { first_run_user = 1900000000 };
+
 struct path_rule {
   const char *path;
   enum access access;
@@ -52,6 +58,8 @@ struct plan {
   const char *own;
   /* The user of this run; 0 = the agent's. */
   unsigned run_user;
+  /* A set-gid file of it would give nobody more rights than the run has. */
+  bool may_set_group_id;
   /* Maximum number of files and folders below the writable folders; more count as unlimited size. */
   uint64_t files;
   /* Its calls with addresses are judged by the rules for the network. */
@@ -76,6 +84,8 @@ int drop_capabilities(void);
 /* filter.c: 0 or an errno. `own` is the process that will become the program. */
 int install_filter(const struct plan *plan, bool in_namespaces, pid_t own);
 bool filter_supported(void);
+/* filter_rules.c: call it before the namespaces, in which other groups have no numbers. */
+bool may_set_group_id(const struct plan *plan);
 
 /* landlock.c */
 int landlock_version(void);

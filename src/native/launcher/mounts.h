@@ -1,10 +1,13 @@
-/* What mounts.c, read_only.c and run_user.c share: the launcher's own view of the file system. */
+/* What entries.c, mounts.c, read_only.c and run_user.c share: the program's own view of the file system. */
 #ifndef MOUNTS_H
 #define MOUNTS_H
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "launcher.h"
 
 /* The same on every architecture since 2019; headers may be older than the kernel. */
 enum { nr_mount_setattr_call = 442, nr_open_tree_call = 428, nr_move_mount_call = 429 };
@@ -17,6 +20,28 @@ struct mount_change {
   uint64_t propagation;
   uint64_t user_namespace;
 };
+
+/* A path of the program below a replaced folder, or one with other rights than at its place. */
+struct entry {
+  char *path;
+  char *link; /* the target, if it is a symbolic link */
+  int fd;     /* what is mounted there; -1 = an empty folder */
+  int tree;   /* a copy of it for the run's user; -1 = none */
+  bool is_folder;
+  bool writable;
+};
+
+/* entries.c: replaced folders, and entries with the shortest path first. */
+enum { most_folders = 64 };
+extern char *folders[];
+extern size_t folder_count;
+extern struct entry entries[];
+extern size_t entry_count;
+void find_folders(const struct plan *plan);
+void find_entries(const struct plan *plan);
+/* Whether the entry is mounted already, as part of a folder above it. */
+bool is_there(size_t index);
+bool is_below(const char *path, const char *folder);
 
 /* read_only.c: 0 or an errno. */
 int make_all_read_only(void);

@@ -5,11 +5,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,14 +47,17 @@ static int try_landlock(void) {
 
 static int try_no_new_privs(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : errno; }
 
-static int try_namespaces(void) {
+/* The same in namespaces of its own. */
+static int try_in_namespaces(int (*attempt)(void)) {
   pid_t pid = fork_into_namespaces();
   if (pid < 0) return errno;
-  if (pid == 0) _exit(enter_own_proc() & 0xff);
+  if (pid == 0) _exit(attempt() & 0xff);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
   return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
+
+static int try_namespaces(void) { return try_in_namespaces(enter_own_proc); }
 
 /* A file system of its own, in which a path outside the rules is hidden and nothing can be written. */
 static int enter_probe_mounts(void) {
@@ -63,14 +68,29 @@ static int enter_probe_mounts(void) {
   return open("/usr/location-agent-probe", O_CREAT | O_WRONLY, 0600) == -1 ? 0 : EOPNOTSUPP;
 }
 
-static int try_mounts(void) {
-  pid_t pid = fork_into_namespaces();
-  if (pid < 0) return errno;
-  if (pid == 0) _exit(enter_probe_mounts() & 0xff);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+static int try_mounts(void) { return try_in_namespaces(enter_probe_mounts); }
+
+/* A run's user reads this program, and enters a folder that only its own view has. */
+static int become_probe_user(void) {
+  static const char made[] = "/var/location-agent-probe/folder";
+  static char own[PATH_MAX], *environment[] = {NULL};
+  static struct plan plan = {.rules = {{"/usr", access_read}, {made, access_list}, {own, access_read}},
+                             .rule_count = 3,
+                             .environment = environment};
+  struct stat status;
+  plan.run_user = first_run_user; /* no launcher has the process id 0 */
+  int user_error = 0, error = readlink("/proc/self/exe", own, sizeof own - 1) > 0 ? enter_own_proc() : errno;
+  if (error == 0) error = enter_own_mounts(&plan, &user_error);
+  if (error == 0) error = user_error;
+  if (error == 0) error = become_run_user(&plan);
+  if (error == 0) error = drop_capabilities();
+  if (error != 0) return error;
+  if (access(own, R_OK | X_OK) != 0 || access("/usr", R_OK | X_OK) != 0) return errno;
+  return stat("/var", &status) != 0 || stat(made, &status) == 0 ? 0 : errno;
 }
+
+/* Only root can give a run a user of its own. */
+static int try_user(void) { return geteuid() != 0 ? 0 : try_in_namespaces(become_probe_user); }
 
 /* A call with an address, judged by another process. The rule refuses every address. */
 static int try_network(void) {
@@ -105,6 +125,7 @@ int print_probe(void) {
                 {"landlock", try_landlock},
                 {"namespaces", try_namespaces},
                 {"mounts", try_mounts},
+                {"user", try_user},
                 {"network", try_network}};
   printf("{\"uid\":%u,\"landlockVersion\":%d,\"userNamespace\":%s,\"copiesSockets\":%s,\"errors\":{", geteuid(),
          landlock_version(), needs_user_namespace() ? "true" : "false", can_copy_descriptors() ? "true" : "false");

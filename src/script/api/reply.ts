@@ -18,6 +18,10 @@ export function readReply(message: unknown): FromChild | null {
       const { name, value } = message;
       return isText(name, 256) && isText(value, secretBytes) && value !== '' ? { kind, name, value } : null;
     }
+    case 'lost-secret': {
+      const { limit } = message;
+      return limit === 'count' || limit === 'length' ? { kind, limit } : null;
+    }
     case 'failed': {
       const { code, message: text, at } = message;
       if (!isId(id) || (code !== 'SCRIPT_THREW' && code !== 'SCRIPT_INVALID')) return null;

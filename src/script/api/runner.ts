@@ -8,6 +8,7 @@ import { readReply } from './reply.ts';
 import { beforeItsTurn } from '../process/child-slots.ts';
 import {
   logLines,
+  secretBytes,
   secretCount,
   type FromChild,
   type OpenMessage,
@@ -48,7 +49,7 @@ const rawLines = 100;
 /** `files`: the files of the scripts by path. `env` contains the variables; each script that succeeds changes them. */
 export function createScriptRunner(parts: {
   runtime: Runtime;
-  options: Pick<ApiScriptOptions, 'signal' | 'log' | 'addSecret'>;
+  options: Pick<ApiScriptOptions, 'signal' | 'log' | 'addSecret' | 'withhold'>;
   pool: ApiChildPool;
   env: { [name: string]: string };
   files: ReadonlyMap<string, string>;
@@ -83,6 +84,13 @@ export function createScriptRunner(parts: {
     endChild();
   };
 
+  /** Kills a child that has a secret which the agent does not know, and so cannot mask. */
+  const endForLostSecret = (why: string) => {
+    options.withhold(why);
+    running?.settle(reasonOf('SCRIPT_KILLED', `${running.name} was killed: ${why}`));
+    endChild();
+  };
+
   const onMessage = (message: unknown) => {
     messages += 1;
     const reply = messages > logLines + secretCount + otherMessages ? null : readReply(message);
@@ -92,6 +100,12 @@ export function createScriptRunner(parts: {
         return options.log(reply.level, `${phase}: ${reply.msg}`);
       case 'secret':
         return options.addSecret(reply.name, reply.value);
+      case 'lost-secret':
+        return endForLostSecret(
+          reply.limit === 'count'
+            ? `a script registered more than ${secretCount} secrets`
+            : `a script registered a secret of more than ${secretBytes / 1024} KiB`,
+        );
       case 'done':
         if (reply.id === running?.id) running.settle(reply);
         return;

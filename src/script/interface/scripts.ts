@@ -45,6 +45,8 @@ export type ScriptRunOptions = {
   signal: AbortSignal;
   log: (level: LogEntry['level'], msg: string) => void;
   addSecret: (name: string, value: string) => void;
+  /** Called if a secret of the script cannot be masked: then no text or file of the run may leave the agent. */
+  withhold: (why: string) => void;
 };
 
 /** No folder: scripts and their files arrive by message, and they may write nowhere. */

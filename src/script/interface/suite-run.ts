@@ -20,6 +20,8 @@ export type SuiteOptions = {
   /** Called with the stage that begins. */
   onStage: (stage: SuiteStage) => void;
   addSecret: (name: string, value: string) => void;
+  /** Called if a secret of the suite cannot be masked: then no text or file of the run may leave the agent. */
+  withhold: (why: string) => void;
 };
 
 /**

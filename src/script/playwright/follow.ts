@@ -3,9 +3,13 @@ import { AgentError } from '../../errors.ts';
 import type { ChildEnd, ChildLimits } from '../process/program.ts';
 import type { WarmProcess } from './process.ts';
 import type { PlaywrightOptions } from '../interface/scripts.ts';
+import { lostSecretText } from '../process/lost-secret.ts';
 import { shortened } from '../../shortened.ts';
 
-export type FollowOptions = Pick<PlaywrightOptions, 'signal' | 'log' | 'addSecret' | 'timeoutMs'> & {
+export type FollowOptions = Pick<
+  PlaywrightOptions,
+  'signal' | 'log' | 'addSecret' | 'withhold' | 'timeoutMs'
+> & {
   /** Milliseconds that the browser may take to start. */
   browserStartMs: number;
 };
@@ -22,6 +26,8 @@ export type Seen = {
   browserSignal: string | null;
   exceeded: keyof ChildLimits | null;
   timedOut: boolean;
+  /** Why the agent does not know all secrets of the run. */
+  lostSecret: string | null;
 };
 
 /** Playwright stops its tests at the limit itself; if it does not, it is killed this much later. */
@@ -40,6 +46,7 @@ export async function followRun(
     browserSignal: null,
     exceeded: null,
     timedOut: false,
+    lostSecret: null,
   };
   const { child } = warm;
   const { signal } = options;
@@ -59,6 +66,10 @@ export async function followRun(
     } else if (message.type === 'secret' && typeof message['value'] === 'string') {
       const name = typeof message['name'] === 'string' ? shortened(message['name'], 256) : 'SERVICE_SECRET';
       options.addSecret(name, message['value']);
+    } else if (message.type === 'lost-secret') {
+      seen.lostSecret ??= lostSecretText(message['limit']);
+      options.withhold(seen.lostSecret);
+      kill();
     } else if (message.type === 'exceeded') {
       seen.exceeded ??= 'outputBytes';
       kill();

@@ -6,6 +6,7 @@ import { withTimeLimit } from '../../time-limit.ts';
 import type { ChildLimits } from '../process/program.ts';
 import { beforeItsTurn } from '../process/child-slots.ts';
 import { needsModuleLoader, refusedSetting, scriptPathOf } from './config.ts';
+import { lostSecretReason } from '../process/lost-secret.ts';
 import { isFull, isRefusedByDisk } from '../process/full-disk.ts';
 import { browserFault, followRun, type FollowOptions } from './follow.ts';
 import { filesOfScript, keptReport, writeHostFiles, type HostFileOptions } from './folder.ts';
@@ -72,6 +73,7 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   );
   // From here on only the run's folder is left.
   signal.throwIfAborted();
+  if (seen.lostSecret !== null) return refused(lostSecretReason(seen.lostSecret));
   // The kernel sends this signal to a process that writes beyond the file size limit.
   const largeFile = seen.browserSignal === 'SIGXFSZ' || end.signal === 'SIGXFSZ' ? 'diskBytes' : null;
   const exceeded = seen.exceeded ?? end.exceeded ?? largeFile;
@@ -84,6 +86,10 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
 
   const report = await keptReport(warm, options, { paths, startTime });
   for (const value of report?.secrets ?? []) options.addSecret('SERVICE_SECRET', value);
+  if (report !== null && report.lostSecret !== null) {
+    options.withhold(report.lostSecret);
+    return refused(lostSecretReason(report.lostSecret));
+  }
   if (seen.timedOut) {
     const message = `Your check run has reached the maximum run time of ${options.timeoutMs} ms.`;
     const timeout = refused(reasonOf('SCRIPT_TIMEOUT', message));

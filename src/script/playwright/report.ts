@@ -37,14 +37,16 @@ const reportBytes = 16 * 1024 * 1024;
  */
 export async function readPlaywrightReport(
   options: ReportOptions,
-): Promise<{ run: PlaywrightRun; secrets: string[] } | null> {
+): Promise<{ run: PlaywrightRun; secrets: string[]; lostSecret: string | null } | null> {
   const text = await readOwnFile(options.reporterFile, reportBytes);
   if (text === null) return null;
   const capture = await readCapture(options.captureFolder);
+  const { lostSecret } = capture;
+  const secrets = [...capture.secrets];
   const report = fieldsOf(parsedJson(text));
   if (report['version'] !== 1) {
     const failure = reasonOf('SCRIPT_INVALID', "the run's report is damaged: the script wrote over it");
-    return { run: runOf(options, { failure, capture }), secrets: capture.secrets };
+    return { run: runOf(options, { failure, capture }), secrets, lostSecret };
   }
   if (report['complete'] !== true) return null;
 
@@ -60,7 +62,8 @@ export async function readPlaywrightReport(
   const durationMs = given.length === 0 ? endTime - startTime : Math.max(...ends) - Math.min(...starts);
   return {
     run: runOf(options, { ...verdict, capture, files, startTime, endTime, durationMs, given, runErrors }),
-    secrets: capture.secrets,
+    secrets,
+    lostSecret,
   };
 }
 

@@ -58,7 +58,8 @@ export function launcherArguments(options: Launched, host: Confinement): string[
   if (options.mayStartPrograms && options.browserSandbox === true) flags.push('--user-namespaces');
   if (landlock) flags.push('--landlock');
   if (landlock || mounts) flags.push(...fileRules(options));
-  if (host.holds.network) flags.push(...networkArguments(options.network));
+  // Where a setting of the kernel hinders the supervisor, the launcher refuses to start a program with limits.
+  if (host.holds.network || host.ptraceScope !== null) flags.push(...networkArguments(options.network));
   return flags;
 }
 
@@ -66,8 +67,8 @@ export function launcherArguments(options: Launched, host: Confinement): string[
  * Only root can give a run a user of its own, and only while nothing can become set-uid root on its behalf. Folders
  * that it shares with other runs in the machine's /tmp belong to the agent's user.
  */
-function ownUser(options: Launched, { holds }: Confinement): string[] {
-  if (process.geteuid?.() !== 0 || !holds.seccomp) return [];
+function ownUser(options: Launched, host: Confinement): string[] {
+  if (!host.ownUser || !host.holds.seccomp) return [];
   return sharedPaths(options, ownTmp(options)).length === 0 ? ['--own-user'] : [];
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { AgentError } from '../../errors.ts';
 import { suiteAfterMs } from '../../protocol/check-types.ts';
+import { lostSecretReason } from '../process/lost-secret.ts';
 import { isFull } from '../process/full-disk.ts';
 import { canSandbox } from '../playwright/sandbox.ts';
 import { createBrowserStore } from './browsers/store.ts';
@@ -127,6 +128,7 @@ async function report(
   const found = await Promise.race([reading, fired(deadline.after(limitMs))]);
   deadline.throwIfLost();
   if (found === null) {
+    given.withhold('the secrets of its tests could not be read in time');
     const message = `the files of the tests could not be read within ${limitMs / 1000} s, in stage report`;
     log('error', message);
     if (cut === null) throw new AgentError('INTERNAL', message);
@@ -134,6 +136,10 @@ async function report(
   }
   for (const note of found.notes) log('info', note);
   for (const value of found.secrets) given.addSecret('SERVICE_SECRET', value);
+  if (found.lostSecret !== null) {
+    given.withhold(found.lostSecret);
+    return runOf(facts, { stages: stages.times, reason: lostSecretReason(found.lostSecret) });
+  }
   if (cut === null && end.exceeded === null && found.failure !== null) {
     const texts = [...found.errors, ...found.tests.flatMap(({ errors }) => errors)];
     const fault = browserFault(texts, browsers);

@@ -84,6 +84,7 @@ export function registerAccounts(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/accounts/me',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'updateOwnAccount',
         tags,

@@ -9,6 +9,7 @@ import { createCourse, type Course, type Ended } from './course.ts';
 import { explore, type ExploringLimits } from './explore.ts';
 import { maxScreenshotBytes, type Page } from './page.ts';
 import type { RunFile } from './run-files.ts';
+import { within } from '../../time-limit.ts';
 
 /** Performs one run of an agentic check: replays its script, or lets a model find one. */
 
@@ -90,7 +91,7 @@ async function endOf(task: Task, captured: Captured): Promise<Ended> {
   };
   // No screenshot after a cancellation or a shutdown, which must not be delayed.
   const captureLast = async (page: Page) => {
-    if (!task.signal.aborted) captured.picture = await within(lastCaptureMs, pictureOf(page, course));
+    if (!task.signal.aborted) captured.picture = await within(pictureOf(page, course), lastCaptureMs);
   };
   try {
     if (task.script !== null && task.script.length > 0) {
@@ -134,15 +135,6 @@ async function pictureOf(page: Page, { usedSecrets }: Course): Promise<Buffer | 
   // The bytes come from the process that runs pages, so only a JPEG is accepted.
   const isPicture = bytes.length <= maxScreenshotBytes && bytes[0] === 0xff && bytes[1] === 0xd8;
   return isPicture ? bytes : null;
-}
-
-/** Resolves with the result of `work`, or with null when the time is over. */
-async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), milliseconds);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /**

@@ -163,7 +163,7 @@ export const causes: { readonly [code in ReasonCode]?: Cause } = {
     traces,
   ),
   SCRIPT_KILLED: script(
-    "The check's script exceeded a limit of memory, CPU time, output or disk.",
+    "The check's script exceeded a limit of memory, CPU time, output, disk or secrets.",
     'Change the script so that it does less at once.',
   ),
   BUNDLE_INVALID: settings("The suite's code bundle cannot be used.", 'Pack and upload the bundle again.'),

@@ -82,6 +82,7 @@ export function registerRootCauseAnalyses(api: PublicApi, { db, background, now 
     '/v1/root-cause-analyses/error-groups/:errorGroupId',
     {
       preValidation: bodyOrNone,
+      config: { access: 'READ_RUN' },
       schema: {
         operationId: 'createRootCauseAnalysis',
         tags,

@@ -10,6 +10,7 @@ import {
   takeRollupsDue,
 } from './rollup-statements.ts';
 import { makeReportDays, oldestReportDayDue } from './report-day-statements.ts';
+import { refreshDayFigures } from './day-figures.ts';
 import type { RunFollower } from '../results/finished-runs.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
 import { dayMs, hourMs } from '../../durations.ts';
@@ -61,6 +62,8 @@ export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void 
           const due = await takeRollupsDue(tx, { hour, limit: batch });
           for (const [checkType, checkIds] of byType(due.checks))
             await rollUp(tx, { checkType, checkIds, hour });
+          const checkIds = due.checks.map(({ id }) => id);
+          if (hour.getTime() > now() - dayMs) await refreshDayFigures(tx, { checkIds, hour });
           return due.taken;
         });
         // Another replica is working on the rest of this hour.

@@ -93,7 +93,7 @@ function batchRoute(api: PublicApi, deps: Deps): void {
   api.post(
     '/v1/analytics/checks',
     {
-      config: atMost(30, '1 minute'),
+      config: { ...atMost(30, '1 minute'), access: 'READ_ONLY' },
       schema: {
         operationId: 'getChecksAnalytics',
         tags,

@@ -8,7 +8,7 @@ import { checkInput } from '../http/input-limits.ts';
 import { isUuid, numberId } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { baseUrl } from '../http/base-url.ts';
-import { createAuthentication } from '../accounts/auth.ts';
+import type { Authenticate } from '../accounts/auth.ts';
 import { badgeOfCheck, badgeOfGroup, type BadgeCheck } from './statements.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { findCheckGroup } from '../checks/storage/group-statements.ts';
@@ -89,13 +89,16 @@ function send(request: FastifyRequest, reply: FastifyReply, badge: Badge, asked:
 }
 
 /** Routes of the images, which need no API key. */
-export function registerBadges(app: FastifyInstance, { db, encryption, now, wrongKeys }: ApiDeps): void {
-  const authenticate = createAuthentication({ db, now, wrongKeys });
+export function registerBadges(
+  app: FastifyInstance,
+  { db, encryption, now }: ApiDeps,
+  authenticate: Authenticate,
+): void {
   const since = () => new Date(now() - dayMs);
   void app.register(async (instance) => {
-    instance.addHook('onRequest', async (request) => {
+    instance.addHook('onRequest', async (request, reply) => {
       // With an API key, only the account's own badges are visible.
-      if (request.headers.authorization !== undefined) await authenticate(request);
+      if (request.headers.authorization !== undefined) await authenticate(request, reply);
     });
     instance.addHook('preValidation', checkInput);
     const routes = instance.withTypeProvider<TypeBoxTypeProvider>();

@@ -8,7 +8,8 @@ import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { groupRow } from './group-routes.ts';
 import { loadChannels } from './rules/channels.ts';
-import { presentCheck, typeOf } from './storage/check.ts';
+import { typeOf } from './storage/check.ts';
+import { presentCheck } from './storage/shown-check.ts';
 import { groupFromRow } from './storage/group.ts';
 import { countChecksOfGroup, findCheck, listChecksOfGroup } from './storage/statements.ts';
 
@@ -47,7 +48,7 @@ export function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl 
       const channels = await loadChannels(db, { accountId, of: [row, ...checks], isList: true });
       return checks
         .filter((check) => typeOf(check) !== null)
-        .map((check) => presentCheck(check, encryption, { base, channels, group }));
+        .map((check) => presentCheck(check, encryption, { base, role: request.role, channels, group }));
     },
   );
 
@@ -70,7 +71,12 @@ export function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl 
       if (check === undefined || check.groupId !== row.id) throw notFound('check', checkId, 'checkId');
       const base = baseUrl(publicUrl, request);
       const channels = await loadChannels(db, { accountId, of: [row, check], isList: false });
-      return presentCheck(check, encryption, { base, channels, group: groupFromRow(row, encryption) });
+      return presentCheck(check, encryption, {
+        base,
+        role: request.role,
+        channels,
+        group: groupFromRow(row, encryption),
+      });
     },
   );
 }

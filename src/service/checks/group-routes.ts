@@ -138,10 +138,10 @@ function registerList(api: FastifyInstance, { db, encryption }: ApiDeps, generat
       },
       config: { countAll: ({ accountId }) => countOfAccount(db, 'check_groups', accountId) },
     },
-    async ({ accountId, query }) => {
+    async ({ accountId, query, role }) => {
       const page = query as { limit: number; page: number }; // paginationFields
       const rows = await listCheckGroups(db, { accountId, limit: page.limit, offset: offsetOf(page) });
-      return rows.map((row) => presentGroup(row, encryption));
+      return rows.map((row) => presentGroup(row, encryption, role));
     },
   );
 }
@@ -158,7 +158,8 @@ function registerRead(api: FastifyInstance, { db, encryption }: ApiDeps, generat
         response: { ...group, ...errorResponses(404) },
       },
     },
-    async (request) => presentGroup(await groupRow(db, request.accountId, idOf(request)), encryption),
+    async (request) =>
+      presentGroup(await groupRow(db, request.accountId, idOf(request)), encryption, request.role),
   );
 }
 
@@ -192,7 +193,7 @@ function registerCreate(api: FastifyInstance, deps: ApiDeps, generation: Generat
         if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: null, groupId: id });
         return groupRow(tx, accountId, String(id));
       });
-      return reply.code(201).send(presentGroup(row, encryption));
+      return reply.code(201).send(presentGroup(row, encryption, request.role));
     },
   );
 }
@@ -222,7 +223,7 @@ function registerChange(api: FastifyInstance, deps: ApiDeps, generation: Generat
         await updateCheckGroup(tx, row.id, await prepareGroup(tx, deps, { body, accountId }));
         await replaceSubscriptions(tx, { checkId: null, groupId: row.id }, body.alertChannelSubscriptions);
         if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: null, groupId: row.id });
-        return presentGroup(await groupRow(tx, accountId, String(row.id)), encryption);
+        return presentGroup(await groupRow(tx, accountId, String(row.id)), encryption, request.role);
       });
     },
   );

@@ -30,7 +30,8 @@ import { loadChannels, assignsAlerts, autoAssignAlerts } from './rules/channels.
 import { groupFromRow } from './storage/group.ts';
 import { checkPaths } from './fields/paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './fields/schema.ts';
-import { presentCheck, typeOf } from './storage/check.ts';
+import { typeOf } from './storage/check.ts';
+import { presentCheck } from './storage/shown-check.ts';
 import { mergedCheck, prepareCheck } from './writes.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
@@ -96,6 +97,7 @@ function registerType(
     });
     return presentCheck(row, encryption, {
       base: baseUrl(publicUrl, request),
+      role: request.role,
       channels,
       dependencies: true,
     });
@@ -201,7 +203,7 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
       const channels = await loadChannels(db, { accountId, of: rows, isList: true });
       return rows
         .filter((row) => typeOf(row) !== null)
-        .map((row) => presentCheck(row, encryption, { base, channels }));
+        .map((row) => presentCheck(row, encryption, { base, role: request.role, channels }));
     },
   );
 
@@ -239,7 +241,7 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
       const channels = await loadChannels(db, { accountId, of, isList: false });
       const group = groupRow === undefined ? undefined : groupFromRow(groupRow, encryption);
       const dependencies = query.includeDependencies;
-      return presentCheck(row, encryption, { base, channels, dependencies, group });
+      return presentCheck(row, encryption, { base, role: request.role, channels, dependencies, group });
     },
   );
 

@@ -143,8 +143,9 @@ function serverDb(
         }
       }
     },
-    listen: async (channel, fn) => {
-      const stop = await listenForever(settings, checkChannel(channel), fn, options.log);
+    listen: async (channel, fn, onGap) => {
+      const on = { channel: checkChannel(channel), fn, onGap };
+      const stop = await listenForever(settings, on, options.log);
       stops.add(stop);
       return () => {
         stops.delete(stop);
@@ -186,11 +187,15 @@ function classified(error: unknown): Error {
 /** Listens on a dedicated connection, which is replaced if it breaks. */
 async function listenForever(
   settings: pg.ClientConfig,
-  channel: string,
-  fn: (payload: string) => void,
+  {
+    channel,
+    fn,
+    onGap,
+  }: { channel: string; fn: (payload: string) => void; onGap?: (() => void) | undefined },
   log: DatabaseOptions['log'],
 ): Promise<() => Promise<void>> {
   let stopped = false;
+  let isAgain = false;
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
 
@@ -213,6 +218,8 @@ async function listenForever(
       await next.connect();
       await next.query(`listen ${channel}`);
       client = next;
+      if (isAgain) onGap?.();
+      isAgain = true;
     } catch (error) {
       again(toError(error));
       throw error;

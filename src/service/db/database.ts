@@ -23,10 +23,10 @@ export type Db = {
    */
   tx<T>(fn: (db: Db) => Promise<T>): Promise<T>;
   /**
-   * Notifications are hints: one that is sent while the connection is being re-established is lost. Not within a
-   * transaction.
+   * Notifications are hints: one that is sent while the connection is being re-established is lost. `onGap` is called
+   * after each time that some may have been lost. Not within a transaction.
    */
-  listen(channel: string, fn: (payload: string) => void): Promise<() => Promise<void>>;
+  listen(channel: string, fn: (payload: string) => void, onGap?: () => void): Promise<() => Promise<void>>;
   /** Within a transaction, the notification is sent at commit. */
   notify(channel: string, payload: string): Promise<void>;
   close(): Promise<void>;

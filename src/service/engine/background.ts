@@ -207,6 +207,12 @@ async function begin(parts: Parts, queue: Queue): Promise<number> {
   const free = queue.concurrency - queue.running.size;
   if (free <= 0) return 0;
   const jobs = await boss.fetch<object>(queue.name, { batchSize: free, includeMetadata: true });
+  // If this fails, the loop of leases marks them.
+  await markRunning(
+    parts.db,
+    schema,
+    jobs.map(({ id }) => id),
+  ).catch((error: unknown) => log.warn({ error: toError(error).message }, 'background queue error'));
   for (const job of jobs) {
     queue.marked.set(job.id, performance.now() + queue.expireSeconds * 1000);
     const running: Promise<void> = run(parts, queue, job)

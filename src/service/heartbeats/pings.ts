@@ -41,7 +41,8 @@ export async function recordPing(
   );
 }
 
-const timerOf = ({ timerFrom, ...rest }: LockedHeartbeat) => ({
+const timerOf = ({ timerFrom, dueAt, ...rest }: LockedHeartbeat) => ({
   ...rest,
   timerFrom: timerFrom?.getTime() ?? null,
+  dueAt: dueAt?.getTime() ?? null,
 });

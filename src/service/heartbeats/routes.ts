@@ -175,6 +175,7 @@ function pingRoute(api: PublicApi, { db, now }: ApiDeps): void {
     `${path}/events`,
     {
       preValidation: bodyOrNone,
+      config: { access: 'READ_RUN' },
       schema: {
         operationId: 'pingHeartbeatNow',
         tags,

@@ -7,6 +7,8 @@ import type { HeartbeatState } from './statements.ts';
 export type Timer = {
   state: HeartbeatState | null;
   timerFrom: number | null;
+  /** When the heartbeat fails, if later than after the grace time: the service was away. Milliseconds since the epoch. */
+  dueAt?: number | null;
   periodSeconds: number;
   graceSeconds: number;
 };
@@ -21,10 +23,10 @@ const maxEarlySeconds = 60;
  * GRACE: after the period, within the grace time. LATE: after the grace time, but before the failure was detected.
  */
 export function stateOfPing(timer: Timer, at: number): HeartbeatState {
-  const { state, timerFrom, periodSeconds, graceSeconds } = timer;
+  const { state, timerFrom, dueAt, periodSeconds, graceSeconds } = timer;
   if (timerFrom === null || state === 'FAILING') return 'RECEIVED';
   const expected = timerFrom + periodSeconds * 1000;
-  if (at > expected + graceSeconds * 1000) return 'LATE';
+  if (at > Math.max(expected + graceSeconds * 1000, dueAt ?? 0)) return 'LATE';
   if (at > expected) return 'GRACE';
   const tolerance = Math.min(periodSeconds * earlyShare, maxEarlySeconds) * 1000;
   return at < expected - tolerance ? 'EARLY' : 'RECEIVED';

@@ -111,8 +111,31 @@ export async function restartTimers(
   );
 }
 
-/** Restarts timers whose start is in the future because the clock was wrong. */
+/** Grace time after the service was away, in seconds: the heartbeat's, which may be 0, but at least a minute. */
+const graceAfterAway = 'greatest(grace_seconds, 60)';
+
+/**
+ * Gives heartbeats whose ping was expected while the service was away the whole grace time from its return. Doing it
+ * again for the same time changes nothing.
+ */
+export async function allowForAway(db: Queryable, { from, to }: { from: number; to: number }): Promise<void> {
+  await db.query(
+    `update heartbeats set due_at = $2::timestamptz + make_interval(secs => ${graceAfterAway})
+     where due_at > $1 and due_at < $2::timestamptz + make_interval(secs => ${graceAfterAway})
+       and timer_from + make_interval(secs => period_seconds) < $2`,
+    [new Date(from), new Date(to)],
+  );
+}
+
+/** Restarts timers whose start, or grace time after an absence of the service, is in the future: the clock was wrong. */
 export async function bringTimersBack(db: Queryable, now: Date): Promise<void> {
+  await db.query(
+    `update heartbeats set due_at = greatest(timer_from + make_interval(secs => period_seconds + grace_seconds),
+       $1::timestamptz + make_interval(secs => ${graceAfterAway}))
+     where due_at > ${clockSkewSql} + greatest(timer_from + make_interval(secs => period_seconds + grace_seconds),
+       $1::timestamptz + make_interval(secs => ${graceAfterAway}))`,
+    [now],
+  );
   await db.query(
     `update heartbeats set timer_from = $1::timestamptz,
        due_at = $1::timestamptz + make_interval(secs => period_seconds + grace_seconds)

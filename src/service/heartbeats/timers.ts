@@ -1,6 +1,7 @@
 import type { Log } from '../../log.ts';
 import type { Db } from '../db/database.ts';
 import {
+  allowForAway,
   bringTimersBack,
   earliestHeartbeat,
   lockDueHeartbeats,
@@ -12,10 +13,12 @@ import { createPartitions, type Partitions } from '../db/partitions.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
 import { createClockWatch } from '../engine/clock-watch.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
+import { findAway } from '../scheduling/service-beat.ts';
 import { storeOutcomes } from './outcomes.ts';
 
 /**
- * Fails heartbeats whose ping is overdue. The timers are database columns, so they survive a restart.
+ * Fails heartbeats whose ping is overdue. The timers are database columns, so they survive a restart. A heartbeat that
+ * nobody could ping, because the service was away, gets its grace time when the service is back.
  * Replicas skip heartbeats that another one has locked.
  */
 
@@ -29,10 +32,11 @@ type Deps = { db: Db; now: () => number; log: Log };
 
 export function createHeartbeatTimers({ db, now, log }: Deps): Loop {
   const partitions = createPartitions(db);
+  let allowedUntil = -Infinity;
   const watchClock = createClockWatch({
     now,
     adopted: () => 0,
-    // A ping is expected at a time of day. After a jump forward, the next ping sets the timer again.
+    // A jump forward is recorded as a time in which the service was away.
     repair: { back: (at) => bringTimersBack(db, at), forward: () => Promise.resolve() },
   });
   return createLoop({
@@ -41,7 +45,13 @@ export function createHeartbeatTimers({ db, now, log }: Deps): Loop {
     work: async () => {
       await watchClock();
       for (;;) {
-        const done = await partitions.withDays(() => db.tx((tx) => endDue(tx, { now: now(), partitions })));
+        // The moment for which the record holds: a pause of the database that follows makes nothing due.
+        const { at, away } = await findAway(db, now);
+        if (away !== null && away.to > allowedUntil) {
+          await allowForAway(db, away);
+          allowedUntil = away.to;
+        }
+        const done = await partitions.withDays(() => db.tx((tx) => endDue(tx, { now: at, partitions })));
         if (done < batch) break;
       }
       const next = await earliestHeartbeat(db);

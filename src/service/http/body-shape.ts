@@ -18,7 +18,7 @@ export type BodyShape = {
   depth: number;
   /** Values in all. Empty lists and objects count twice. */
   values: number;
-  /** Characters outside long texts. */
+  /** Characters outside long texts, without white space, which costs the parser next to nothing. */
   plain: number;
 };
 
@@ -32,6 +32,8 @@ const [quote, backslash, comma, openBracket, closeBracket, openBrace, closeBrace
   34, 92, 44, 91, 93, 123, 125,
 ];
 
+const [tab, lineFeed, carriageReturn, space] = [9, 10, 13, 32];
+
 /** Index of the quote that ends the text beginning at `from`; the length of `text` if there is none. */
 function endOfText(text: string, from: number): number {
   let end = from;
@@ -42,6 +44,14 @@ function endOfText(text: string, from: number): number {
     while (text.charCodeAt(end - 1 - escapes) === backslash) escapes += 1;
     if (escapes % 2 === 0) return end;
   }
+}
+
+const notSpace = /[^ \t\n\r]/g;
+
+/** Index of the first character from `from` that is no white space; the length of `text` if there is none. */
+function endOfSpace(text: string, from: number): number {
+  notSpace.lastIndex = from;
+  return notSpace.test(text) ? notSpace.lastIndex - 1 : text.length;
 }
 
 /** Why a body is refused; null = it may be parsed. `turns` = steps of the scan, for tests. */
@@ -57,8 +67,12 @@ export function scanBody(
   let turns = 0;
   for (let at = 0; at < text.length; at++) {
     turns += 1;
-    plain += 1;
     const code = text.charCodeAt(at);
+    if (code === space || code === lineFeed || code === carriageReturn || code === tab) {
+      at = endOfSpace(text, at + 1) - 1;
+      continue;
+    }
+    plain += 1;
     if (code === quote) {
       const end = endOfText(text, at);
       plain += end - at > longText ? longTextCost : end - at;
@@ -88,9 +102,11 @@ export function checkBodyShape(text: string, shape: BodyShape): void {
   if (problem === 'values') throw badRequest({ body: [`must not hold more than ${values} values`] });
   throw new HttpError(
     413,
-    `The body is too large: it may have ${shape.plain} characters besides long texts.`,
+    `The body is too large: it may have ${shape.plain} characters besides long texts and white space.`,
     {
-      body: [`must have at most ${shape.plain} characters besides texts of more than ${longText} characters`],
+      body: [
+        `must have at most ${shape.plain} characters besides white space and texts of more than ${longText} characters`,
+      ],
     },
   );
 }

@@ -5,39 +5,69 @@ import type { WrongKeys } from './wrong-keys.ts';
 const cacheSize = 10_000;
 const cacheMs = 5_000;
 
-/**
- * Finds the owner of a request's key (`Authorization: Bearer <key>`). `find` searches for the key's SHA-256; `refuse`
- * creates the error for a missing or invalid key. An address that has sent too many wrong keys gets 429 for more of
- * them. A right key is always accepted: many clients may share one address.
- */
-export function createKeyLookup<Owner extends object>(options: {
+type Options<Owner> = {
+  /** Searches for the SHA-256 of a key. */
   find: (keyHash: Buffer) => Promise<Owner | undefined>;
+  /** Creates the error for a missing or invalid key. */
   refuse: (reason: string) => Error;
   now: () => number;
   wrongKeys?: WrongKeys | undefined;
-}): (authorization: string | undefined, address: string) => Promise<Owner> {
+};
+
+/** Finds the owners of keys and tokens. */
+export type TokenLookup<Owner> = {
+  ownerOf(token: string, address: string): Promise<Owner>;
+  /** Drops a token from the cache, because it has ended. */
+  forget(token: string): void;
+};
+
+/**
+ * Finds the owner of a key. An address that has sent too many wrong keys gets 429 for more of them. A right key is always
+ * accepted: many clients may share one address.
+ */
+export function createTokenLookup<Owner extends object>(options: Options<Owner>): TokenLookup<Owner> {
   const { find, refuse, now, wrongKeys } = options;
   const known = new Map<string, { owner: Owner; until: number }>();
+  /** Counts calls of `forget`, so that a search that began earlier does not put the token back. */
+  let forgotten = 0;
 
+  return {
+    ownerOf: async (token, address) => {
+      const hash = hashToken(token);
+      const name = hash.toString('base64');
+      const cached = known.get(name);
+      if (cached !== undefined && cached.until > now()) return cached.owner;
+      const before = forgotten;
+      const owner = await find(hash);
+      known.delete(name);
+      if (owner === undefined) {
+        wrongKeys?.check(address);
+        wrongKeys?.count(address);
+        throw refuse('is not valid');
+      }
+      // A Map keeps insertion order, so the first key is the oldest.
+      const [oldest] = known.keys();
+      if (known.size >= cacheSize && oldest !== undefined) known.delete(oldest);
+      if (before === forgotten) known.set(name, { owner, until: now() + cacheMs });
+      return owner;
+    },
+    forget: (token) => {
+      forgotten++;
+      known.delete(hashToken(token).toString('base64'));
+    },
+  };
+}
+
+/** Finds the owner of a request's key (`Authorization: Bearer <key>`), as createTokenLookup does. */
+export function createKeyLookup<Owner extends object>(
+  options: Options<Owner>,
+): (authorization: string | undefined, address: string) => Promise<Owner> {
+  const { refuse } = options;
+  const lookup = createTokenLookup(options);
   return async (authorization, address) => {
     if (authorization === undefined || authorization === '') throw refuse('is missing');
     const key = /^Bearer +(\S{1,512}) *$/i.exec(authorization)?.[1];
     if (key === undefined) throw refuse('is not in the Bearer form');
-    const hash = hashToken(key);
-    const name = hash.toString('base64');
-    const cached = known.get(name);
-    if (cached !== undefined && cached.until > now()) return cached.owner;
-    const owner = await find(hash);
-    known.delete(name);
-    if (owner === undefined) {
-      wrongKeys?.check(address);
-      wrongKeys?.count(address);
-      throw refuse('is not valid');
-    }
-    // A Map keeps insertion order, so the first key is the oldest.
-    const [oldest] = known.keys();
-    if (known.size >= cacheSize && oldest !== undefined) known.delete(oldest);
-    known.set(name, { owner, until: now() + cacheMs });
-    return owner;
+    return lookup.ownerOf(key, address);
   };
 }

@@ -54,6 +54,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   app.decorateRequest('accountId', '');
   app.decorateRequest('apiKeyId', '');
+  app.decorateRequest('sessionId', null);
+  app.decorateRequest('role', 'READ_ONLY');
   refuseWhileStopping(app);
   refuseAmbiguousHosts(app);
   registerErrorHandlers(app);

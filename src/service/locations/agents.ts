@@ -5,7 +5,7 @@ import type { Db } from '../db/database.ts';
 import { agentsOfLocations, type LocationAgentsRow } from './statements.ts';
 
 /** Counts a location's agents. An agent is connected if it was heard of within two long polls. */
-const connectedMs = (2 * protocolLimits.claimWaitSeconds + 10) * 1000;
+export const connectedMs = (2 * protocolLimits.claimWaitSeconds + 10) * 1000;
 
 export const agentFields = {
   agentCount: Type.Integer({ description: 'Agents connected now.' }),

@@ -98,7 +98,6 @@ export function registerPrivateLocations(
 
 function registerList(api: PublicApi, deps: ApiDeps): void {
   const { db } = deps;
-
   api.get(
     '/v1/private-locations',
     {
@@ -133,6 +132,7 @@ function registerCreate(api: PublicApi, deps: ApiDeps): void {
   api.post(
     '/v1/private-locations',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'createPrivateLocation',
         tags,
@@ -182,6 +182,7 @@ function registerChange(api: PublicApi, deps: ApiDeps, uses: readonly LocationUs
   api.put(
     '/v1/private-locations/:id',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'updatePrivateLocation',
         tags,
@@ -225,6 +226,7 @@ function registerDelete(api: PublicApi, { db }: ApiDeps, uses: readonly Location
   api.delete(
     '/v1/private-locations/:id',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'deletePrivateLocation',
         tags,
@@ -254,6 +256,7 @@ function registerCreateKey(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/private-locations/:id/keys',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'createPrivateLocationKey',
         tags,
@@ -276,6 +279,7 @@ function registerDeleteKey(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/private-locations/:id/keys/:keyId',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'deletePrivateLocationKey',
         tags,

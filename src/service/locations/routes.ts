@@ -127,6 +127,7 @@ function registerCreateKey(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/locations/:code/keys',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'createLocationKey',
         tags: ['Locations'],
@@ -152,6 +153,7 @@ function registerDeleteKey(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/locations/:code/keys/:keyId',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'deleteLocationKey',
         tags: ['Locations'],

@@ -45,7 +45,9 @@ export type StatusPageVisibility = {
 };
 
 export type EffectiveWindow = RecurrenceColumns & {
+  id: number;
   accountId: string;
+  name: string;
   pauseAllChecks: boolean;
   tags: string[];
   silenceAllAlerts: boolean;
@@ -89,7 +91,7 @@ export async function findEffectiveWindows(
 ): Promise<EffectiveWindow[]> {
   const { accountIds, from, to, onlyPausing = false } = options;
   return db.query<EffectiveWindow>(
-    `select w.account_id as "accountId", ${recurrenceColumns}, w.pause_all_checks as "pauseAllChecks", w.tags,
+    `select w.id::float8 as id, w.account_id as "accountId", w.name, ${recurrenceColumns}, w.pause_all_checks as "pauseAllChecks", w.tags,
        w.silence_all_alerts as "silenceAllAlerts", w.silence_alerts_tags as "silenceAlertsTags",
        w.status_page_visibility as "statusPageVisibility",
        coalesce((select jsonb_object_agg((extract(epoch from m.starts_at) * 1000)::bigint,

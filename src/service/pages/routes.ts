@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, preHandlerAsyncHookHandler } from 'fastify';
 import { pageDocument, serveAssets } from '../http/page-files.ts';
 
 /**
@@ -47,13 +47,16 @@ const areas = [
   'keys',
 ];
 
-/** Registers the pages and their files. */
-export function registerWeb(app: FastifyInstance): void {
+/** Registers the pages and their files. `signInOnce` takes addresses with a token that signs in once. */
+export function registerWeb(
+  app: FastifyInstance,
+  { signInOnce }: { signInOnce: preHandlerAsyncHookHandler },
+): void {
   serveAssets(app);
   const document = pageDocument(securityHeaders);
   const schema = { hide: true };
   app.get('/', { schema }, document);
-  app.get('/sign-in', { schema }, document);
+  app.get('/sign-in', { schema, preHandler: signInOnce }, document);
   for (const area of areas) {
     app.get(`/${area}`, { schema }, document);
     app.get(`/${area}/*`, { schema }, document);

@@ -23,6 +23,7 @@ import type { Missed } from './fold-missed.ts';
 import { recordMissed } from './record-missed.ts';
 import { planRuns, splitRun, type Plan } from '../checks/schedule/plan.ts';
 import { claimWindowSeconds } from '../checks/schedule/rules.ts';
+import { createBeat } from './service-beat.ts';
 import { createSweep } from './sweep.ts';
 
 /**
@@ -90,13 +91,13 @@ export function createScheduler({ db, now, adopted = () => 0, log, random }: Sch
 
   const due = createLoop({ name: 'scheduler', log, work: makeDueRuns });
   const sweep = createSweep({ db, now, log, partitions });
+  const beats = createBeat({ db, now, log });
   return {
     start: () => {
-      due.start();
-      sweep.start();
+      for (const loop of [beats, due, sweep]) loop.start();
     },
     stop: async () => {
-      await Promise.all([due.stop(), sweep.stop()]);
+      await Promise.all([beats, due, sweep].map((loop) => loop.stop()));
     },
     tick: async () => {
       await due.tick();

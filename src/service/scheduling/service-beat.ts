@@ -1,10 +1,13 @@
+import type { Log } from '../../log.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
 
 /**
  * When the service was last away: no replica could write to the database, because none was running, or because the
  * database was down, paused, full, read-only or out of connections. During that time no agent could renew a lease,
- * claim a run or report a result. All replicas share the record, so one that has just started knows it too.
+ * claim a run or report a result. All replicas share the record, so one that has just started knows it too. A jump of
+ * the service's clock counts as well: by that clock, nobody did anything meanwhile.
  */
 export type Away = { from: number; to: number };
 
@@ -13,6 +16,7 @@ export type Away = { from: number; to: number };
  * they last 30 s, so after a shorter time every living agent still renews in time.
  */
 export const awayAfterMs = 10_000;
+const everyMs = 1_000;
 
 /** Records that the service works at `now`, and returns when it was last away; null = never. */
 async function writeBeat(db: Queryable, now: number): Promise<Away | null> {
@@ -26,7 +30,11 @@ async function writeBeat(db: Queryable, now: number): Promise<Away | null> {
      returning away_from as "from", away_to as "to"`,
     [new Date(now)],
   );
-  const { from, to } = rows[0] ?? {};
+  return awayOf(rows[0]);
+}
+
+function awayOf(row: { from: Date | null; to: Date | null } | undefined): Away | null {
+  const { from, to } = row ?? {};
   return from instanceof Date && to instanceof Date ? { from: from.getTime(), to: to.getTime() } : null;
 }
 
@@ -41,4 +49,32 @@ export async function beat(db: Db, now: () => number): Promise<{ at: number; awa
     const away = await writeBeat(db, at);
     if (now() - at <= awayAfterMs / 2) return { at, away };
   }
+}
+
+/** Like beat, but writes only if no replica has beaten lately. */
+export async function findAway(db: Db, now: () => number): Promise<{ at: number; away: Away | null }> {
+  const at = now();
+  const [row] = await db.query<{ at: Date; from: Date | null; to: Date | null }>(
+    'select at, away_from as "from", away_to as "to" from service_beat',
+  );
+  const isFresh = (ageMs: number) => ageMs <= awayAfterMs / 2;
+  if (row !== undefined && isFresh(at - row.at.getTime()) && isFresh(now() - at)) {
+    return { at, away: awayOf(row) };
+  }
+  return beat(db, now);
+}
+
+/**
+ * Creates the loop that beats once a second. It does nothing else, because work that takes long would look as if the
+ * service were away.
+ */
+export function createBeat({ db, now, log }: { db: Db; now: () => number; log: Log }): Loop {
+  return createLoop({
+    name: 'beat',
+    log,
+    work: async () => {
+      await beat(db, now);
+      return everyMs;
+    },
+  });
 }

@@ -50,6 +50,7 @@ export function createSweep(deps: Deps): Loop {
     let at: number;
     let away: Away | null;
     try {
+      // Besides the loop of beats: the sweep needs a moment at which the database has just worked.
       ({ at, away } = await beat(db, now));
     } catch (error) {
       availableSince = null;

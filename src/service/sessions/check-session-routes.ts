@@ -132,6 +132,7 @@ function triggerRoute(api: PublicApi, deps: SessionDeps, { path, suffix, present
     `${path}/trigger`,
     {
       preValidation: bodyOrNone,
+      config: { access: 'READ_RUN' },
       schema: {
         operationId: `triggerCheckSessions${suffix}`,
         tags: [tag],

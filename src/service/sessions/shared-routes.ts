@@ -104,6 +104,7 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
     `${path}/cancel`,
     {
       preValidation: bodyOrNone,
+      config: { access: 'READ_RUN' },
       schema: {
         operationId: routes.operation('cancel'),
         tags,

@@ -114,6 +114,7 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
   api.post(
     `${path}/trigger`,
     {
+      config: { access: 'READ_RUN' },
       schema: {
         operationId: 'triggerTestSession',
         tags: [tag],

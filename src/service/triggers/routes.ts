@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import { runnableTypes } from '../../protocol/check-types.ts';
 import { Nullable } from '../../protocol/schema.ts';
@@ -6,6 +7,7 @@ import { lockCheck } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import { deleteTrigger, findTrigger, insertTrigger, type TriggerOf, type TriggerRow } from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { mayAct } from '../http/fields/roles.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { hashToken } from '../engine/keys.ts';
 import { newToken, tokenLength } from './tokens.ts';
@@ -18,6 +20,8 @@ import { date, dayOf } from '../http/fields/dates.ts';
 
 /** Triggers: each check and each group has at most one (specification, "Check trigger"). */
 
+const notForReaders = 'Asterisks for keys with the role READ_ONLY.';
+
 const trigger = <S extends TSchema>(title: string, name: string, id: S) =>
   open(
     Type.Object(
@@ -26,10 +30,10 @@ const trigger = <S extends TSchema>(title: string, name: string, id: S) =>
         token: Type.String({
           minLength: tokenLength,
           maxLength: tokenLength,
-          description: 'Whoever knows it can run the check.',
+          description: `Whoever knows it can run the check. ${notForReaders}`,
         }),
         [name]: id,
-        url: Type.String({ description: 'GET or POST it: no other authentication.' }),
+        url: Type.String({ description: `GET or POST it: no other authentication. ${notForReaders}` }),
         created_at: date,
         called_at: Nullable(date),
         updated_at: Nullable(date),
@@ -99,9 +103,11 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
   const none = (id: string) => notFound(`trigger of a ${label}`, id, parameter);
   const response = Type.Ref(title);
 
-  const present = (row: TriggerRow, base: string) => {
-    const token = encryption.open(row.token);
+  const present = (row: TriggerRow, request: FastifyRequest) => {
+    const base = baseUrl(publicUrl, request);
     const id = row.checkId ?? row.groupId;
+    const isShown = mayAct(request.role, 'READ_RUN');
+    const token = isShown ? encryption.open(row.token) : '*'.repeat(tokenLength);
     return {
       id: row.id,
       token,
@@ -128,7 +134,7 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
       const of = kind.of(idOf(request));
       const row = of === null ? undefined : await findTrigger(db, { ...of, accountId: request.accountId });
       if (row === undefined) throw none(idOf(request));
-      return present(row, baseUrl(publicUrl, request));
+      return present(row, request);
     },
   );
 
@@ -171,7 +177,7 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
         return findTrigger(tx, { ...of, accountId });
       });
       if (row === undefined) throw none(id);
-      return reply.code(201).send(present(row, baseUrl(publicUrl, request)));
+      return reply.code(201).send(present(row, request));
     },
   );
 

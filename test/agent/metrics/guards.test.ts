@@ -119,9 +119,11 @@ describe('no guard gets stuck', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     let asked = 0;
     let answer: (value: GuardFigures['disk']) => void = () => undefined;
-    const read = createFiguresOfGuards('/', () => {
-      asked += 1;
-      return new Promise((resolve) => (answer = resolve));
+    const read = createFiguresOfGuards('/', {
+      freeSpaceOf: () => {
+        asked += 1;
+        return new Promise((resolve) => (answer = resolve));
+      },
     });
     for (let i = 0; i < 3; i++) {
       const figures = read();
@@ -134,6 +136,25 @@ describe('no guard gets stuck', () => {
     const figures = read();
     answer({ freeBytes: 3, freeInodes: 4 });
     expect((await figures).disk).toEqual({ freeBytes: 3, freeInodes: 4 });
+  });
+
+  test('descriptors that cannot be counted hold up no other guard', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    let asked = 0;
+    // As if operations on a disk that hangs held all threads of the pool.
+    const read = createFiguresOfGuards('/', {
+      freeSpaceOf: () => Promise.resolve({ freeBytes: 1, freeInodes: 2 }),
+      descriptorsOf: () => {
+        asked += 1;
+        return new Promise(() => {});
+      },
+    });
+    for (let i = 0; i < 2; i++) {
+      const figures = read();
+      await vi.advanceTimersByTimeAsync(2000);
+      expect(await figures).toMatchObject({ descriptors: null, disk: { freeBytes: 1 } });
+    }
+    expect(asked).toBe(1);
   });
 });
 

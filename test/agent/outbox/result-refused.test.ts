@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createMetrics } from '../../../src/agent/metrics/counters.ts';
+import { outboxLimits } from '../../../src/agent/outbox/options.ts';
 import { Outbox } from '../../../src/agent/outbox/outbox.ts';
 import { createLog } from '../../../src/log.ts';
 import type { Result } from '../../../src/protocol/result.ts';
@@ -61,7 +62,10 @@ const above = (limit: number) => (body: Buffer, path: string) =>
   path.endsWith('/results') && body.length > limit ? 413 : null;
 
 /** Leaves final results of these sizes in the outbox, as an agent that was killed; returns their job ids. */
-async function leaveResults(sizes: readonly number[]): Promise<string[]> {
+async function leaveResults(
+  sizes: readonly number[],
+  { texts = [], segmentBytes }: { texts?: readonly string[]; segmentBytes?: number } = {},
+): Promise<string[]> {
   const outbox = await Outbox.open({
     folder: join(daemon.folder, 'outbox'),
     instanceId: 'earlier',
@@ -69,19 +73,22 @@ async function leaveResults(sizes: readonly number[]): Promise<string[]> {
     metrics: createMetrics(),
     fault: () => undefined,
     now: Date.now,
+    ...(segmentBytes === undefined ? {} : { limits: { ...outboxLimits, segmentBytes } }),
   });
   const ids: string[] = [];
-  for (const size of sizes) {
+  for (const [index, size] of sizes.entries()) {
     const job = tcpJob(1);
     daemon.peer.jobs.set(job.jobId, { job, state: 'leased', reported: new Map() });
     ids.push(job.jobId);
-    await outbox.add(JSON.stringify(resultOf(job as unknown as Result, size)));
+    await outbox.add(
+      JSON.stringify(resultOf(job as unknown as Result, size, texts[index] ?? 'nobody is there')),
+    );
   }
   await outbox.close();
   return ids;
 }
 
-function resultOf({ jobId, leaseToken, checkId, sequenceId }: Result, size: number): Result {
+function resultOf({ jobId, leaseToken, checkId, sequenceId }: Result, size: number, text: string): Result {
   const at = new Date().toISOString();
   return {
     jobId,
@@ -102,7 +109,7 @@ function resultOf({ jobId, leaseToken, checkId, sequenceId }: Result, size: numb
     stoppedAt: at,
     runLocation: 'here',
     attempts: 0,
-    reason: { code: 'ECONNREFUSED', owner: 'target', message: 'nobody is there' },
+    reason: { code: 'ECONNREFUSED', owner: 'target', message: text },
     assertions: [],
     timings: null,
     details: { filling: 'x'.repeat(size) },
@@ -172,6 +179,54 @@ test.each([400, 403, 414, 431, 451])(
   30_000,
 );
 
+describe('a firewall on the way refuses a result because of its text', () => {
+  const attack = 'select * from users';
+  const keptFiles = () => readdirSync(join(daemon.folder, 'outbox', 'damaged'));
+
+  test('the message of the reason alone: it is sent without texts, and says why', async () => {
+    await startPeer();
+    const proxy = await startProxy((body) => (body.includes(attack) ? 403 : null));
+    const ids = await leaveResults([100, 100, 100], { texts: ['a', `found: ${attack}`, 'c'] });
+    await startAgent({ SERVICE_URL: proxy.url });
+    await until(() => finals().length === 3, 'all results', 20_000);
+    expect(jobIds()).toEqual(ids);
+    const left = expect.stringMatching(/^the result was refused \(status 403\), so its texts were left out/);
+    expect(finals()[1]).toMatchObject({
+      status: 'failed',
+      responseTime: 12,
+      details: {},
+      reason: { code: 'ECONNREFUSED', owner: 'target', message: left },
+      log: [{ level: 'warn', msg: left }],
+    });
+    expect(await metric('results_reduced_total')).toBe(1);
+    expect(keptFiles()).toHaveLength(1);
+  }, 30_000);
+
+  test.each([
+    ['other results follow it', {}],
+    ['the next results are in another file', { segmentBytes: 100 }],
+  ])(
+    'in every form: it is set aside, because %s and pass',
+    async (_, more) => {
+      const peer = await startPeer();
+      // The first one's identifiers themselves break the rule.
+      let refused = '';
+      const proxy = await startProxy((body) => (refused !== '' && body.includes(refused) ? 403 : null));
+      const ids = await leaveResults([100, 100, 100], more);
+      refused = ids[0] ?? '';
+      await startAgent({ SERVICE_URL: proxy.url });
+      await until(() => finals().length === 2, 'the other results', 20_000);
+      expect(jobIds()).toEqual(ids.slice(1));
+      expect(await metric('results_quarantined_total')).toBe(1);
+      expect(readFileSync(join(daemon.folder, 'outbox', 'damaged', keptFiles()[0] ?? ''), 'utf8')).toContain(
+        refused,
+      );
+      await until(() => peer.events.length > 0, 'the event', 15_000);
+    },
+    40_000,
+  );
+});
+
 describe('nothing is given up', () => {
   test.each([403, 413])(
     'while a proxy refuses everything (%d)',
@@ -179,14 +234,17 @@ describe('nothing is given up', () => {
       await startPeer();
       let results = 0;
       let refuses = true;
+      let last = '';
       const proxy = await startProxy((body, path) => {
         if (!refuses || !path.endsWith('/results')) return null;
         results += 1;
-        // It recovers after the smallest form of a result: in the middle, that form would still count.
-        if (results >= 10 && body.includes('"details":{},"artifacts":[],"log":[]')) refuses = false;
+        // It recovers after the last request of a turn, which carries another result: between the forms of one result,
+        // the next form would count.
+        if (results >= 10 && body.includes(last)) refuses = false;
         return status;
       });
       const ids = await leaveResults([100, 200, 300]);
+      last = ids.at(-1) ?? '';
       await startAgent({ SERVICE_URL: proxy.url });
       await until(() => finals().length === 3, 'all results', 30_000);
       expect(jobIds()).toEqual(ids);

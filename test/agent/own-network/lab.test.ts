@@ -183,6 +183,20 @@ describe.skipIf(!canBuildLab)('in a network that breaks', () => {
     expect(query && verdict(query)).toEqual(spoiled('resolver'));
   }, 90_000);
 
+  test('a resolver that never worked is not ours, unless the name of a reference says so', async () => {
+    lab.sh('second', 'ip addr del 10.71.3.53/24 dev uplink');
+    await lab.restart();
+    const alone = await lab.run(tcp('shop.example'));
+    expect([alone.status, alone.reason?.owner]).toEqual(['failed', 'target']);
+    expect(ownOf(alone)?.summary).toMatch(/none has since this agent started/);
+    expect(ownOf(alone)?.evidence).toContainEqual({
+      looked: 'name server 10.71.3.53',
+      found: 'does not answer',
+    });
+    await lab.restart({ REFERENCE_TARGETS: 'reference.example:8080' });
+    expect(verdict(await lab.run(tcp('shop.example')))).toEqual(spoiled('resolver'));
+  }, 90_000);
+
   test('one of two interfaces fails', async () => {
     lab.sh('agent', 'ip link set side down');
     const [dead, living] = await all([tcp('10.71.5.2'), tcp('10.71.2.2')]);
@@ -207,6 +221,11 @@ describe.skipIf(!canBuildLab)('in a network that breaks', () => {
     lab.sh('gateway', 'ip -6 addr del fd71:1::2/64 dev near');
     lab.sh('agent', 'ip -6 neigh flush dev near');
     expect(verdict(await lab.run(tcp('fd71:2::2', six)))).toEqual(spoiled('gateway'));
+    // Without any other target to compare with, the missing neighbour alone decides.
+    await lab.restart();
+    const alone = await lab.run(tcp('fd71:2::2', six));
+    expect(verdict(alone)).toEqual(spoiled('gateway'));
+    expect(ownOf(alone)?.summary).toBe('the gateway fd71:1::2 is not on the network');
   }, 60_000);
 
   test('an expected failure does not pass because of the own network, and retries go on', async () => {

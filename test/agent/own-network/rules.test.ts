@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { judgeByAnswers } from '../../../src/agent/own-network/compare.ts';
 import type { EndpointProbe, Failure, LocalFacts, Probes } from '../../../src/agent/own-network/facts.ts';
 import { scriptSuspicion } from '../../../src/agent/own-network/failures.ts';
-import { parseNeighbours, type HostState } from '../../../src/agent/own-network/host.ts';
+import { parseNeighbours, parseNeighbours6, type HostState } from '../../../src/agent/own-network/host.ts';
 import { parseIpv4Routes, parseIpv6Routes, routeTo } from '../../../src/agent/own-network/routes.ts';
 import { judgeLocally } from '../../../src/agent/own-network/rules.ts';
 import { createTroubles } from '../../../src/agent/own-network/troubles.ts';
@@ -24,6 +24,7 @@ const facts = (more: Partial<LocalFacts> = {}): LocalFacts => ({
   baseline: host,
   kernel: { source: '10.0.0.5' },
   usedFamilies: new Set([4]),
+  resolverHasWorked: true,
   ...more,
 });
 const failure = (more: Partial<Failure> = {}): Failure => ({
@@ -61,6 +62,12 @@ ${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00 ${'0'.repeat(32)} ffffffff 00000001 00
   expect(routeTo(six, '2001:db8::9')).toMatchObject({ gateway: 'fe80::1%eth0', interface: 'eth0' });
   const arp = 'IP address HW type Flags HW address Mask Device\n10.0.0.1 0x1 0x0 00:00 * eth0\n';
   expect(parseNeighbours(arp)).toEqual(new Map([['10.0.0.1', false]]));
+  expect(parseNeighbours6('fe80::1 0\nfe80::2 0\nfe80::1 1\nfe80::2 0\n')).toEqual(
+    new Map([
+      ['fe80::1', true],
+      ['fe80::2', false],
+    ]),
+  );
 });
 
 describe("by the host's own state", () => {
@@ -144,6 +151,40 @@ describe('by the answers of others', () => {
   ])('a resolver that is %s', (_, asked, lostName, owner) => {
     const failed = failure({ step: 'name', hostname: 'a', address: null, lostName });
     expect(judgeByAnswers(failed, facts({ kernel: null }), asked).owner).toBe(owner);
+  });
+});
+
+describe('a resolver that has not worked since the agent started', () => {
+  const servers = [{ address: '10.9.0.53', state: 'silent' as const, found: 'does not answer' }];
+  const never = facts({ kernel: null, resolverHasWorked: false });
+  const failed = failure({ step: 'name', hostname: 'a', address: null });
+  const asked = (endpoints: EndpointProbe[], names: string[] = [], more: Partial<Probes> = {}) =>
+    probes(endpoints, {
+      resolver: { servers, names: names.map((name) => ({ name, resolves: false, found: 'no answer' })) },
+      ...more,
+    });
+
+  test('leaves the failure with the target, and the evidence says why', () => {
+    const verdict = judgeByAnswers(failed, never, asked([gateway(true)]));
+    expect(verdict).toMatchObject({
+      owner: 'target',
+      summary: expect.stringContaining('none has since this agent started'),
+      evidence: expect.arrayContaining([{ looked: 'name server 10.9.0.53', found: 'does not answer' }]),
+    });
+    expect(
+      judgeByAnswers(failure({ step: 'unknown', address: null }), never, asked([gateway(true)])).owner,
+    ).toBe('target');
+  });
+
+  test.each<[string, Probes, string]>([
+    ['the name of a reference does not resolve either', asked([gateway(true)], ['reference']), 'resolver'],
+    [
+      'the gateway to it is dead',
+      asked([gateway(false)], [], { host: { ...host, neighbours: new Map([['10.0.0.1', false]]) } }),
+      'gateway',
+    ],
+  ])('is ours if %s', (_, seen, cause) => {
+    expect(judgeByAnswers(failed, never, seen)).toMatchObject({ owner: 'ours', cause });
   });
 });
 

@@ -71,6 +71,40 @@ test('many secrets of a script: nothing passes until their tables are ready, and
   expect(scrubber.withheld).toBeNull();
 });
 
+test('many configured secrets: jobs wait for one other thread, and nothing passes until it is done', async () => {
+  const value = (n: number): string => `${n}-walnut-${'x'.repeat(200)}`;
+  const own = Array.from({ length: 200 }, (_, n) => ({ name: `S${n}`, value: value(n) }));
+  const scrubberOf = jobScrubbers(own, createScrubber(own));
+  const job = apiJob({ url: 'http://someone:url-password@target.test/' });
+  const [one, other] = [scrubberOf(job), scrubberOf(job)];
+  expect([one.text('a line'), other.text('a line')]).toEqual(['*********', '*********']);
+  await Promise.all([one.ready(), other.ready()]);
+  for (const scrubber of [one, other, scrubberOf(job)]) {
+    expect(scrubber.withheld).toBeNull();
+    expect(scrubber.text(`a line with ${value(199)} and url-password`)).toBe(
+      'a line with ********* and *********',
+    );
+  }
+  // One more secret of a script needs all of these tables again.
+  one.add('session', 'session-token-77');
+  expect(one.text('a line')).toBe('*********');
+  await one.ready();
+  expect(one.text('a line with session-token-77')).toBe('a line with *********');
+  expect(scrubberOf(apiJob({ url: 'http://target.test/' })).text('a line')).toBe('a line');
+});
+
+test('a run with a secret that the agent does not know sends nothing, whatever is added afterwards', async () => {
+  const scrubber = jobScrubbers([], createScrubber([]))(apiJob({ url: 'http://target.test/' }));
+  expect(scrubber.text('a line')).toBe('a line');
+  scrubber.withhold('a script registered more than 100 secrets');
+  scrubber.withhold('another reason');
+  scrubber.add('S', 'walnut-tree');
+  await scrubber.ready();
+  expect(scrubber.withheld).toBe('a script registered more than 100 secrets');
+  expect(scrubber.text('a line')).toBe('*********');
+  expect(scrubber.json({ a: ['line'] })).toEqual({ '*********': ['*********'] });
+});
+
 test('a script with too many secrets sends nothing', async () => {
   const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
   for (const [count, length] of [

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isolationProbes, layersFinding, reachFinding } from '../../../src/commands/doctor/isolation.ts';
-import type { Confinement } from '../../../src/script/process/confinement.ts';
+import { confinementOf, type Confinement } from '../../../src/script/process/confinement.ts';
 
 const all: Confinement = {
   launcher: '/launcher',
@@ -15,6 +15,8 @@ const all: Confinement = {
     mounts: true,
     network: true,
   },
+  ptraceScope: null,
+  ownUser: true,
   missing: [],
 };
 
@@ -41,6 +43,36 @@ test('a host that refuses pidfd_getfd: the other means is named', () => {
     status: 'ok',
     message: 'no_new_privs, capabilities, seccomp, landlock 7, namespaces, mounts, network (own sockets)',
   });
+});
+
+test.each([
+  [2, null],
+  [3, 'and restart the host, because 3 cannot be lowered'],
+])('kernel.yama.ptrace_scope %i: a problem with its remedy, and no script without limits', (scope, more) => {
+  const errors = {
+    noNewPrivs: 0,
+    capabilities: 0,
+    seccomp: 0,
+    landlock: 0,
+    namespaces: 0,
+    mounts: 0,
+    user: 0,
+  };
+  const probe = { uid: 0, landlockVersion: 7, userNamespace: false, copiesSockets: true };
+  const hindered = confinementOf('/launcher', { ...probe, errors: { ...errors, network: 1 } }, scope);
+  expect(hindered.holds.network).toBe(false);
+  const { status, remedy } = layersFinding(hindered);
+  expect(status).toBe('problem');
+  expect(remedy).toMatch(new RegExp(`kernel.yama.ptrace_scope is ${scope}, .*; set it to 1`));
+  if (more !== null) expect(remedy).toContain(more);
+  expect(reachFinding(hindered, true, true).message).not.toContain('every address');
+  // The same setting where the layer works, and the same failure under another one.
+  expect(confinementOf('/launcher', { ...probe, errors: { ...errors, network: 0 } }, scope).missing).toEqual(
+    [],
+  );
+  expect(
+    confinementOf('/launcher', { ...probe, errors: { ...errors, network: 1 } }, 1).ptraceScope,
+  ).toBeNull();
 });
 
 test('a container without namespaces: the remedy, and the remaining risks', () => {
@@ -96,6 +128,8 @@ test('no launcher is a problem', () => {
       mounts: false,
       network: false,
     },
+    ptraceScope: null,
+    ownUser: false,
     missing: ['the launcher was not built: scripts run unconfined (run: node scripts/native.mjs)'],
   };
   expect(layersFinding(host)).toMatchObject({ status: 'problem' });

@@ -17,6 +17,7 @@ import { nodeVersion } from '../../../src/commands/doctor/machine.ts';
 import { createAuthority } from '../../../src/targets/certificates.ts';
 import { startHttpTarget, type HttpTarget } from '../../../src/targets/http-target.ts';
 import { runtimesHere } from '../../helpers/scripts/runtimes.ts';
+import { guardNames } from '../../../src/agent/metrics/guard-rules.ts';
 
 let folder: string;
 let service: HttpTarget;
@@ -92,12 +93,7 @@ test('with a service and its key, every part is checked', async () => {
     'memory',
     'file descriptors',
     'data directory',
-    'guard disk',
-    'guard inodes',
-    'guard memory',
-    'guard descriptors',
-    'guard processes',
-    'guard pressure',
+    ...guardNames.map((name) => `guard ${name}`),
     'runtime 2026.04',
     'runtime 2025.04',
     'runtime 2024.09',
@@ -121,6 +117,7 @@ test('with a service and its key, every part is checked', async () => {
     status: 'ok',
     message: expect.stringMatching(/^\d+ of \d+ in use; raised at: more than 92%$/) as string,
   });
+  expect(byName['guard clock']).toMatchObject({ status: 'note', message: 'see the line "clock"' });
   expect(byName['own network']?.message).toMatch(/the service 127\.0\.0\.1 accepts connections/);
 });
 

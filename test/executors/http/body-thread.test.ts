@@ -156,7 +156,7 @@ const program = `
   const job = { checkType: 'API', proxyUrl: null, environmentVariables: [], clientCertificates: [], request };
   const outcome = await executeApi(job, {
     signal: new AbortController().signal, log() {}, network, scripts: null, now: Date.now,
-    artifacts: { add() {} }, addSecret() {}, workDir: () => Promise.reject(new Error('no files')),
+    artifacts: { add() {} }, addSecret() {}, withhold() {}, workDir: () => Promise.reject(new Error('no files')),
   });
   clearInterval(timer);
   process.stdout.write(JSON.stringify({

@@ -1,33 +1,20 @@
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { once } from 'node:events';
 import { exchange, type Received } from '../../../src/executors/http/exchange.ts';
 import { startPhases } from '../../../src/executors/http/phases.ts';
+import { createAnsweringServer } from '../engine/answering-server.ts';
 
 /** Whole HTTP/1.1 answers of a target, over a real connection: an answer is read or the attempt fails. */
 
 export const name = 'http-response';
 export const maxBytes = 32 * 1024;
 
-let server: Server | null = null;
-let answer: Buffer = Buffer.alloc(0);
 const limit = 16 * 1024;
-
-async function started(): Promise<number> {
-  if (server === null) {
-    server = createServer((socket: Socket) => {
-      socket.on('error', () => undefined);
-      socket.once('data', () => socket.end(answer));
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    server.unref();
-  }
-  return (server.address() as AddressInfo).port; // it listens on TCP
-}
+const server = createAnsweringServer((socket, answer) => socket.end(answer));
 
 /** Throws if more is kept than the limit, or if an answer leads to an error that is none of the library's. */
 export async function run(data: Buffer): Promise<void> {
-  const port = await started();
-  answer = data;
+  const port = await server.answerWith(data);
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   let received: Received | null = null;
@@ -49,7 +36,7 @@ export async function run(data: Buffer): Promise<void> {
   if (kept > limit) throw new Error(`kept ${kept} bytes`);
 }
 
-export const close = (): void => void server?.close();
+export const close = (): void => server.close();
 
 export const seeds = (): string[] => [
   'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nhello',

@@ -1,38 +1,25 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { connectThroughSocks } from '../../../src/agent/link/socks.ts';
 import { HttpFailure } from '../../../src/executors/http/failures.ts';
 import { openTunnel, parseProxy } from '../../../src/executors/http/proxy.ts';
+import { createAnsweringServer } from '../engine/answering-server.ts';
 
 /** Answers of proxies, over real connections: SOCKS5 for the agent's own traffic and CONNECT for checks. */
 
 export const name = 'proxy-answers';
 export const maxBytes = 20 * 1024;
 
-let server: Server | null = null;
-let answer: Buffer = Buffer.alloc(0);
-
-async function started(): Promise<number> {
-  if (server === null) {
-    server = createServer((socket: Socket) => {
-      socket.on('error', () => undefined);
-      // In the pieces that the first byte gives, so that an answer is cut at any place.
-      const size = 1 + ((answer[0] ?? 0) % 32);
-      socket.once('data', () => {
-        socket.write(answer.subarray(1, 1 + size));
-        socket.end(answer.subarray(1 + size));
-      });
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    server.unref();
-  }
-  return (server.address() as AddressInfo).port; // it listens on TCP
-}
+const server = createAnsweringServer((socket, answer) => {
+  // In the pieces that the first byte gives, so that an answer is cut at any place.
+  const size = 1 + ((answer[0] ?? 0) % 32);
+  socket.write(answer.subarray(1, 1 + size));
+  socket.end(answer.subarray(1 + size));
+});
 
 /** Throws if an answer is neither taken nor refused. */
 export async function run(data: Buffer): Promise<void> {
-  const port = await started();
-  answer = data;
+  const port = await server.answerWith(data);
   const user = (data[0] ?? 0) > 127 ? 'user:password@' : '';
   const way = { host: 'shop.test', port: 443, timeoutMs: 5000 };
   try {
@@ -58,7 +45,7 @@ export async function run(data: Buffer): Promise<void> {
   }
 }
 
-export const close = (): void => void server?.close();
+export const close = (): void => server.close();
 
 export const seeds = (): Buffer[] =>
   [

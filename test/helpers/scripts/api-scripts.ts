@@ -39,7 +39,7 @@ export type Scripted = {
   run: (
     texts: ScriptTexts,
     options?: ScriptedOptions,
-  ) => Promise<Outcome & { lines: string[]; secrets: string[] }>;
+  ) => Promise<Outcome & { lines: string[]; secrets: string[]; withheld: string[] }>;
   close: () => Promise<void>;
 };
 
@@ -85,6 +85,7 @@ export async function startScripted(): Promise<Scripted> {
     seen,
     run: async ({ groupSetup, setup, teardown, groupTeardown, files = [] }, options = {}) => {
       const secrets: string[] = [];
+      const withheld: string[] = [];
       const lines: string[] = [];
       const job = apiJob(
         { url: `${url}/`, ...options.request },
@@ -106,8 +107,9 @@ export async function startScripted(): Promise<Scripted> {
           options.onLine?.(`${level} ${msg}`);
         },
         addSecret: (name, value) => void secrets.push(`${name}=${value}`),
+        withhold: (why) => void withheld.push(why),
       });
-      return { ...outcome, lines, secrets };
+      return { ...outcome, lines, secrets, withheld };
     },
     close: async () => {
       await scripts.close();

@@ -25,6 +25,7 @@ export type TestRun = {
   workDir: string;
   log: string[];
   secrets: string[];
+  withheld: string[];
 };
 
 export type TestRunner = {
@@ -59,6 +60,7 @@ export function startRunner(options: Partial<RunnerOptions> = {}): TestRunner {
       const workDir = mkdtempSync(join(folder, 'work-'));
       const log: string[] = [];
       const secrets: string[] = [];
+      const withheld: string[] = [];
       const { script, ...rest } = given;
       const run = runner.run(chosen, {
         workDir,
@@ -66,6 +68,7 @@ export function startRunner(options: Partial<RunnerOptions> = {}): TestRunner {
         signal: new AbortController().signal,
         log: (_level, line) => void log.push(line),
         addSecret: (_name, value) => void secrets.push(value),
+        withhold: (why) => void withheld.push(why),
         checkType: 'BROWSER',
         keepAll: false,
         timeoutMs: 60_000,
@@ -79,7 +82,7 @@ export function startRunner(options: Partial<RunnerOptions> = {}): TestRunner {
           ...script,
         },
       });
-      return { run, workDir, log, secrets };
+      return { run, workDir, log, secrets, withheld };
     },
     processes: () => processesOf(folder),
     leftFolders: () => {

@@ -70,6 +70,7 @@ export function startScripts(): ScriptBench {
         workDir: () => Promise.resolve(workDir),
         artifacts: { add: (file) => void artifacts.push(file) },
         addSecret: (_name, value) => void secrets.push(value),
+        withhold: () => undefined,
         now: Date.now,
       };
     },

@@ -51,6 +51,7 @@ export type SuiteTestRun = {
   log: string[];
   stages: string[];
   secrets: string[];
+  withheld: string[];
   /** Aborts it. */
   abort: AbortController;
   /** Settles with the first line of the log that has this text. */
@@ -103,6 +104,7 @@ export function startSuites({
       const log: string[] = [];
       const stages: string[] = [];
       const secrets: string[] = [];
+      const withheld: string[] = [];
       const abort = new AbortController();
       const waiting: { text: string; found: (line: string) => void }[] = [];
       const { suite, ...given } = more;
@@ -116,6 +118,7 @@ export function startSuites({
         },
         onStage: (stage) => void stages.push(stage),
         addSecret: (_name, value) => void secrets.push(value),
+        withhold: (why) => void withheld.push(why),
         ...given,
         suite: {
           bundle: { key, digest: packed.digest, size: packed.size },
@@ -139,6 +142,7 @@ export function startSuites({
         log,
         stages,
         secrets,
+        withheld,
         abort,
         line: (text) =>
           new Promise((resolve, reject) => {

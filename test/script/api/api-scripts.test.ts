@@ -42,6 +42,7 @@ describe.skipIf(runtimesHere.length === 0)('a process that does not start', () =
         signal: controller.signal,
         log: () => undefined,
         addSecret: () => undefined,
+        withhold: () => undefined,
         scripts: { runtimeId: 'x', setup: [{ origin: 'check', content: '' }], teardown: [], files: [] },
       },
     );
@@ -254,14 +255,32 @@ describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts',
     expect({ base, lines }).toEqual({ base: { ok: true }, lines: ['info setup: .cjs undefined undefined'] });
   });
 
-  test('secrets without number are bounded', async () => {
-    const { base, secrets, lines } = await scripted.run({
-      setup: `for (let i = 0; i < 5000; i++) process.env.SERVICE_SECRET_X = 'value ' + i;`,
+  test.each([
+    [
+      'more secrets than are taken',
+      `for (let i = 0; i < 5000; i++) process.env.SERVICE_SECRET_X = 'value ' + i;`,
+      'a script registered more than 100 secrets',
+    ],
+    [
+      'a secret that is too long',
+      `require('@location-agent/helpers').secret('x'.repeat(131073));`,
+      'a script registered a secret of more than 128 KiB',
+    ],
+  ])('%s: the script is killed, and its texts are withheld', async (_name, setup, why) => {
+    const { base, secrets, withheld } = await scripted.run({ setup });
+    expect(base).toMatchObject({
+      ok: false,
+      reason: { code: 'SCRIPT_KILLED', message: `the check's setup script was killed: ${why}` },
     });
-    expect(base).toEqual({ ok: true });
-    expect(secrets).toHaveLength(100);
-    expect(lines.length).toBeLessThanOrEqual(200);
-    expect(lines[0]).toMatch(/more than 100 secrets/);
+    expect(withheld).toEqual([why]);
+    expect(secrets.length).toBeLessThanOrEqual(100);
+  });
+
+  test('the same secret again does not count', async () => {
+    const { base, withheld } = await scripted.run({
+      setup: `for (let i = 0; i < 5000; i++) process.env['SERVICE_SECRET_' + i] = 'value ' + (i % 100);`,
+    });
+    expect({ base, withheld }).toEqual({ base: { ok: true }, withheld: [] });
   });
 
   test('files outside the runtime cannot be read, and none can be written', async () => {

@@ -50,6 +50,7 @@ describe.runIf(hasPlaywright)('a runtime behind links', { timeout: 60_000 }, () 
     signal: new AbortController().signal,
     log: () => undefined,
     addSecret: () => undefined,
+    withhold: () => undefined,
   });
 
   test.each([

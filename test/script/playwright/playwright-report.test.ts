@@ -236,6 +236,23 @@ test('records of the capture: wrong ones are left out, links are not read, every
   expect(answer?.secrets).toEqual(['abc']);
 });
 
+test.each([
+  ['says so', { kind: 'lost-secret', limit: 'count' }, 'a test process registered more than 1000 secrets'],
+  [
+    'has a longer value',
+    { kind: 'secret', value: 'x'.repeat(131_073) },
+    'a test registered a secret of more than 128 KiB',
+  ],
+])('a secret that cannot be masked is reported: a record %s', async (_name, record, why) => {
+  report(complete);
+  capture('capture-1-2.jsonl', record);
+  expect((await readPlaywrightReport(options))?.lostSecret).toBe(why);
+  // Those of a full file have been sent by message.
+  rmSync(join(options.captureFolder, 'capture-1-2.jsonl'));
+  capture('capture-1-3.jsonl', { kind: 'lost-secret', limit: 'records' });
+  expect((await readPlaywrightReport(options))?.lostSecret).toBeNull();
+});
+
 test('marks of tests that are not in the report are ignored', async () => {
   report(complete);
   capture('capture-1-2.jsonl', { kind: 'degraded', test: { testId: 'other', retry: 0 }, reason: 'x' });

@@ -112,7 +112,10 @@ const hostile: Hostile[] = [
   {
     name: 'reports that are pipes, links, deep or of gigabytes',
     ...running(files),
-    expected: { details: { totals: { tests: 1 } } },
+    // Records of gigabytes are not read to their end, so a secret in them would be missed.
+    expected: {
+      failure: { code: 'SCRIPT_KILLED', message: expect.stringContaining('secrets to be read') as string },
+    },
     also: (run) => {
       expect(run.files.map(({ name }) => name).join(' ')).not.toMatch(/shadow|pipe|link|\.zip/);
     },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBackground, type BackgroundItem } from '../../../src/service/engine/background.ts';
+import { markRunning } from '../../../src/service/engine/background-leases.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { silent } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
@@ -67,22 +68,51 @@ describe.each(databases)('work in the background on $name', (database) => {
 
     test('an item of a replica that died starts again after 15 s, not after its longest time', async () => {
       const [dead, alive] = replicas.map((replica) => createBackground({ db: replica, log: silent }));
-      const seen: number[] = [];
+      const seen: string[] = [];
       const slow = { ...queue, name: 'abandoned', expireSeconds: 240 };
       for (const background of [dead!, alive!]) {
-        background.handle<Item>(slow, async (_data, { attempt }) => void seen.push(attempt));
+        background.handle<Item>(slow, async ({ text }, { attempt }) => void seen.push(`${text} ${attempt}`));
         await background.prepare();
       }
-      for (const text of ['a', 'b']) await dead!.send(db(), 'abandoned', { text });
-      // What a killed replica leaves: items in progress whose last mark is old or new.
+      const seconds = { a: 16, b: 1, c: 16 };
+      for (const text of Object.keys(seconds)) await dead!.send(db(), 'abandoned', { text });
+      // What a killed replica leaves: items in progress whose last mark is old or new. An earlier version sets no marks.
+      const ofVersion = async (texts: readonly string[], isMarked: boolean) => {
+        const rows = await db().query<{ id: string }>(
+          `update background.job set state = 'active', started_on = now()
+           where name = 'abandoned' and data->>'text' = any($1::text[]) returning id`,
+          [texts],
+        );
+        if (isMarked)
+          await markRunning(
+            db(),
+            'background',
+            rows.map(({ id }) => id),
+          );
+      };
+      await ofVersion(['a', 'b'], true);
+      await ofVersion(['c'], false);
       await db().query(
-        `update background.job set state = 'active', started_on = now() - case data->>'text'
-           when 'a' then interval '16 seconds' else interval '1 second' end
+        `update background.job set started_on = now() - make_interval(secs => ($1::jsonb->>(data->>'text'))::integer)
          where name = 'abandoned'`,
+        [JSON.stringify(seconds)],
       );
       await alive!.tick();
-      expect(seen).toEqual([2]);
+      expect(seen).toEqual(['a 2']);
       await Promise.all([dead!.stop(), alive!.stop()]);
+    });
+
+    test('an item is marked when it is taken, so that a replica that dies at once leaves it to others', async () => {
+      const background = createBackground({ db: db(), log: silent });
+      let isLeased: unknown;
+      background.handle<Item>({ name: 'taken', ...queue }, async (_data, { id }) => {
+        isLeased = await db().query('select output from background.job where id = $1', [id]);
+      });
+      await background.prepare();
+      await background.send(db(), 'taken', { text: '' });
+      await background.tick();
+      expect(isLeased).toEqual([{ output: { leased: true } }]);
+      await background.stop();
     });
 
     test('a running item is marked, so that no other replica starts it', async () => {

@@ -74,7 +74,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set(start);
-      await emptyTables(db, 'check_results, finished_runs, check_groups, checks');
+      await emptyTables(db, 'check_results, finished_runs, check_groups, checks, service_beat');
     });
     afterAll(async () => {
       await service.close();
@@ -105,11 +105,22 @@ describe.each(databases)('heartbeats: $name', (database) => {
         state: text === '' ? undefined : (JSON.parse(text) as { state?: string | null }).state,
       };
     }
-    /** Two replicas look at once. */
-    const tick = () =>
+    /** Two replicas look at once, after an absence of the service if there was one. */
+    const tickAfter = () =>
       Promise.all(
         replicas.map((replica) => createHeartbeatTimers({ db: replica, now: clock.now, log: silent }).tick()),
       );
+    /** The service has run until now. */
+    const beatsUntilNow = () =>
+      db.query(
+        `insert into service_beat (at) values ($1)
+         on conflict (id) do update set at = $1, away_from = null, away_to = null`,
+        [new Date(clock.now())],
+      );
+    const tick = async () => {
+      await beatsUntilNow();
+      await tickAfter();
+    };
     const results = () =>
       db.query<Fields>(
         `select status, has_failures as "hasFailures", check_type as "checkType", run_location as "runLocation",
@@ -125,6 +136,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
       const heartbeat = await create();
       const loop = createHeartbeatTimers({ db, now: clock.now, log: silent });
       clock.advance(86_400 * second);
+      await beatsUntilNow();
       await loop.tick();
       // The first starts the timer, whichever it is.
       const both = await Promise.all([ping(heartbeat), ping(heartbeat)]);
@@ -133,6 +145,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
       clock.set(start);
       await loop.tick();
       clock.advance(660 * second - 1);
+      await beatsUntilNow();
       await loop.tick();
       expect(await states()).toHaveLength(2);
       clock.advance(1);
@@ -188,6 +201,70 @@ describe.each(databases)('heartbeats: $name', (database) => {
         status: 'passed',
         reason: null,
       });
+    });
+
+    it('a ping that was expected while the service was away has its whole grace time when it is back', async () => {
+      const waiting = await create();
+      const silentOne = await create();
+      const without = await create({ heartbeat: { period: 10, periodUnit: 'minutes', grace: 0 } });
+      for (const each of [waiting, silentOne, without]) await ping(each);
+      clock.advance(5 * minute);
+      await tick();
+      // Expected after 10 minutes, the deadline after 11 minutes.
+      clock.advance(3600 * second);
+      await tickAfter();
+      expect(await states()).toEqual(['RECEIVED', 'RECEIVED', 'RECEIVED']);
+      clock.advance(minute - 1);
+      await db.query('update service_beat set at = $1', [new Date(clock.now())]);
+      // The record of the absence is known to a replica that has just started.
+      await tickAfter();
+      expect((await ping(waiting)).state).toBe('GRACE');
+      expect(await states()).toHaveLength(4);
+      clock.advance(1);
+      await tickAfter();
+      expect((await states()).slice(4)).toEqual(['FAILING', 'FAILING']);
+    });
+
+    it('a ping that was expected after the service was back, or before it was away, has no other deadline', async () => {
+      const later = await create();
+      await ping(later);
+      clock.advance(5 * minute);
+      await tick();
+      clock.advance(4 * minute);
+      await tickAfter();
+      clock.advance(2 * minute - 1);
+      await tick();
+      expect(await states()).toEqual(['RECEIVED']);
+      clock.advance(1);
+      await tickAfter();
+      expect(await states()).toEqual(['RECEIVED', 'FAILING']);
+      // Nobody looked at this deadline before the service went away.
+      clock.advance(11 * minute);
+      await beatsUntilNow();
+      clock.advance(3600 * second);
+      await tickAfter();
+      expect(await states()).toEqual(['RECEIVED', 'FAILING', 'FAILING']);
+    });
+
+    it('a clock that jumps forward and back neither fails a heartbeat nor puts its failure off', async () => {
+      const heartbeat = await create();
+      const loop = createHeartbeatTimers({ db, now: clock.now, log: silent });
+      await ping(heartbeat);
+      clock.advance(5 * minute);
+      await beatsUntilNow();
+      await loop.tick();
+      clock.advance(86_400 * second);
+      await loop.tick();
+      expect(await states()).toEqual(['RECEIVED']);
+      clock.advance(-86_400 * second);
+      await loop.tick();
+      clock.advance(6 * minute - 1);
+      await beatsUntilNow();
+      await loop.tick();
+      expect(await states()).toEqual(['RECEIVED']);
+      clock.advance(1);
+      await loop.tick();
+      expect(await states()).toEqual(['RECEIVED', 'FAILING']);
     });
 
     it('each ping restarts the timer, including early and late ones', async () => {

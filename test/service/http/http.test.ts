@@ -322,6 +322,7 @@ describe('the document', () => {
       'post /v2/check-groups': ['name'],
       'post /v1/snippets': ['name', 'script'],
       'post /v1/api-keys': ['name'],
+      'post /v1/sign-in': ['apiKey'],
       'post /v1/variables': ['key', 'value'],
       'post /v1/client-certificates': ['host', 'cert', 'key'],
       'post /v1/private-locations': ['name', 'slugName'],

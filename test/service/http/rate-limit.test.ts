@@ -43,6 +43,15 @@ describe('rate limits', () => {
     expect(passed).toHaveLength(40);
   });
 
+  test('requests by the cookie of a session count as those of its key', async () => {
+    const body = { apiKey: service.account.key };
+    const { headers } = await service.call('POST', '/v1/sign-in', { key: null, body });
+    const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
+    await service.call('GET', '/v1/variables');
+    const read = await service.call('GET', '/v1/variables', { key: null, headers: { cookie } });
+    expect([read.status, read.headers.get('x-ratelimit-remaining')]).toEqual([200, '38']);
+  });
+
   test('routes that cost more take fewer, counted by themselves', async () => {
     for (let made = 1; made <= 31; made++) {
       const { status, headers } = await service.call('POST', '/v1/analytics/checks', {

@@ -47,7 +47,9 @@ async function readDocument(): Promise<{ operations: Operation[]; components: Co
     paths: { [path: string]: { [method: string]: Omit<Operation, 'method' | 'path'> } };
     components: { schemas: Components };
   }>('GET', '/openapi.json');
-  const operations = Object.entries(body.paths).flatMap(([path, methods]) =>
+  // A stream of events does not end.
+  const finite = Object.entries(body.paths).filter(([path]) => path !== '/v1/events');
+  const operations = finite.flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       ...operation,
       method: method.toUpperCase(),

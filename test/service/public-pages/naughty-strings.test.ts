@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { escaped } from '../../../src/templates/escaping.ts';
+import { naughtyStrings } from '../../helpers/naughty-strings.ts';
 import { parsePrometheus } from '../../helpers/prometheus-text.ts';
 import { hasChromium, startChromium } from '../../helpers/scripts/chromium.ts';
 import { anyDatabase } from '../../helpers/service/database.ts';
@@ -10,10 +9,7 @@ import { startTestService, type Fields, type TestService } from '../../helpers/s
 
 /** Texts that break programs, in everything that shows them: read by Chromium's parsers of HTML, XML and SVG. */
 
-const listed = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../../fixtures/naughty-strings/blns.json'), 'utf8'),
-) as string[]; // a list of texts
-const texts = listed.filter((text) => text.trim() !== '').map((text) => text.slice(0, 200));
+const texts = naughtyStrings.filter((text) => text.trim() !== '').map((text) => text.slice(0, 200));
 
 let service: TestService;
 beforeAll(async () => {

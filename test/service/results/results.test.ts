@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
+import { lockFinishedRuns } from '../../../src/service/results/finished-run-statements.ts';
 import { databases } from '../../helpers/service/database.ts';
 import { emptyBody, iso, resultsBench, time, type Result } from './results-bench.ts';
 
@@ -296,6 +297,35 @@ describe.each(databases)('results ($name)', (database) => {
         `/v1/check-results/${other}/${id}`,
       ]) {
         expect((await service.call('GET', path)).status).toBe(404);
+      }
+    });
+
+    test('finished runs are found without reading all of them, also if some are postponed', async () => {
+      const { db } = bench.service;
+      // Rolled back: other tests have no such runs.
+      const undone = new Error('undone');
+      const plans: string[] = [];
+      const trying = db.tx(async (tx) => {
+        await tx.query(
+          `insert into finished_runs (account_id, check_id, run_id, result_id, started_at, run_location, status, not_before)
+           select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), now(), 'here', 'passed',
+             case when n % 4000 = 0 then now() + interval '1 hour' end
+           from generate_series(1, 20000) as n`,
+        );
+        await tx.exec('analyze finished_runs');
+        const explained: typeof tx.query = async (text, values) => {
+          const rows = await tx.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
+          plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+          return tx.query(text, values);
+        };
+        await lockFinishedRuns({ ...tx, query: explained }, { limit: 100, now: new Date() });
+        throw undone;
+      });
+      await expect(trying).rejects.toBe(undone);
+      expect(plans).toHaveLength(2);
+      for (const plan of plans) {
+        expect(plan).toContain('finished_runs_postponed');
+        expect(plan).not.toContain('Seq Scan on finished_runs');
       }
     });
 

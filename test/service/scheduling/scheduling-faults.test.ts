@@ -132,6 +132,38 @@ describe('on the embedded database', () => {
     },
   );
 
+  test('work that hangs for minutes does not look as if the service were away', async () => {
+    await emptyAccounts(db);
+    await db.query('delete from service_beat');
+    const clock = createClock(start);
+    let release = () => {};
+    const gate = new Promise<void>((done) => (release = done));
+    let isSlow = false;
+    const slow: Db = {
+      ...db,
+      tx: async (work) => {
+        if (isSlow) await gate;
+        return db.tx(work);
+      },
+    };
+    const scheduler = createScheduler({ db: slow, now: clock.now, log: silent, random: () => 0 });
+    // The sweep begins to work 30 s after its first beat.
+    for (let times = 0; times < 5; times++) {
+      await scheduler.tick();
+      clock.advance(8_000);
+    }
+    isSlow = true;
+    scheduler.start();
+    const beats = () => db.query('select at, away_from as away from service_beat');
+    for (let times = 0; times < 3; times++) {
+      await expect.poll(beats, { timeout: 10_000 }).toEqual([{ at: new Date(clock.now()), away: null }]);
+      clock.advance(8_000);
+    }
+    release();
+    await scheduler.stop();
+    expect(await beats()).toMatchObject([{ away: null }]);
+  });
+
   test('a clock that jumps forward by an hour makes no missed runs, and runs continue at once', async () => {
     await emptyAccounts(db);
     const clock = createClock(start);

@@ -8,6 +8,7 @@ import {
   type FromChild,
   type OpenMessage,
   type RunMessage,
+  type SecretLimit,
 } from './messages.ts';
 import { Refusal } from './compile.ts';
 import { createModules, type ScriptModules } from './modules.ts';
@@ -27,7 +28,7 @@ let modules: ScriptModules | null = null;
 /** The script that is running; null between scripts. */
 let running: { id: number; fail: (error: unknown) => void } | null = null;
 let lines = 0;
-let secrets = 0;
+let hasLostSecret = false;
 const reported = new Set<string>();
 
 function log(level: 'debug' | 'info' | 'warn' | 'error', values: unknown[]): void {
@@ -50,12 +51,17 @@ function log(level: 'debug' | 'info' | 'warn' | 'error', values: unknown[]): voi
   send({ kind: 'log', level, msg: shortened(msg, logLineLength - 1) });
 }
 
+/** The agent cannot mask a secret that it does not get. It ends this process. */
+function loseSecret(limit: SecretLimit): void {
+  if (hasLostSecret) return;
+  hasLostSecret = true;
+  send({ kind: 'lost-secret', limit });
+}
+
 function reportSecret(name: string, value: unknown): void {
   if (typeof value !== 'string' || value === '' || reported.has(value)) return;
-  if (Buffer.byteLength(value) > secretBytes) return log('warn', [`${name} is too long to be kept secret`]);
-  secrets += 1;
-  if (secrets > secretCount)
-    return log('warn', [`more than ${secretCount} secrets: ${name} is not kept secret`]);
+  if (Buffer.byteLength(value) > secretBytes) return loseSecret('length');
+  if (reported.size >= secretCount) return loseSecret('count');
   reported.add(value);
   send({ kind: 'secret', name: name.slice(0, 256), value });
 }

@@ -9,6 +9,9 @@ export const logLines = 200;
 export const secretBytes = 128 * 1024;
 export const secretCount = 100;
 
+/** The limit that a secret exceeded. */
+export type SecretLimit = 'count' | 'length';
+
 export type Phase = 'setup' | 'teardown';
 
 export type RequestMessage = {
@@ -54,6 +57,8 @@ export type FromChild =
   | { kind: 'ready' }
   | { kind: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; msg: string }
   | { kind: 'secret'; name: string; value: string }
+  /** A secret beyond a limit: from now on, no text of the run may leave the agent. */
+  | { kind: 'lost-secret'; limit: SecretLimit }
   | {
       kind: 'done';
       id: number;

@@ -2,6 +2,9 @@ import { mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { bounds, type CaptureRecord } from './format.ts';
 
+/** Room for the record that says that a secret found no room. */
+const reservedBytes = 100;
+
 export type RecordFile = { write: (record: CaptureRecord) => void };
 
 /**
@@ -10,12 +13,18 @@ export type RecordFile = { write: (record: CaptureRecord) => void };
  */
 export function openRecordFile(folder: string): RecordFile {
   let file: number | null = null;
-  let left: number = bounds.recordBytes;
+  let hasLost = false;
+  let left: number = bounds.recordBytes - reservedBytes;
   return {
     write: (record) => {
       try {
-        const line = Buffer.from(`${JSON.stringify(record)}\n`);
-        if (line.length > left) return;
+        let line = Buffer.from(`${JSON.stringify(record)}\n`);
+        if (line.length > left) {
+          if (hasLost || (record.kind !== 'secret' && record.kind !== 'lost-secret')) return;
+          hasLost = true;
+          line = Buffer.from(`${JSON.stringify({ kind: 'lost-secret', limit: 'records' })}\n`);
+          left += line.length;
+        }
         left -= line.length;
         if (file === null) {
           mkdirSync(folder, { recursive: true });

@@ -27,6 +27,9 @@ export const bounds = {
   attachments: 200,
   /** Bytes of all attachments that a test passes as text or bytes, not as files. */
   attachedBytes: 16 * 1024 * 1024,
+  /** Secrets that one process registers, and the characters of one. */
+  secrets: 1000,
+  secretLength: 128 * 1024,
 } as const;
 
 /** The test that was running, with the same ids as in the reporter. Null = none was. */
@@ -86,7 +89,11 @@ export type CaptureRecord =
   /** A soft assertion failed. */
   | { kind: 'soft'; test: TestKey }
   | { kind: 'degraded'; test: TestKey; reason: string }
-  | { kind: 'secret'; value: string };
+  | { kind: 'secret'; value: string }
+  | LostSecret;
+
+/** A secret beyond a limit: no text of the run may leave the agent. `records` = the file of the records is full. */
+export type LostSecret = { kind: 'lost-secret'; limit: 'count' | 'length' | 'records' };
 
 export type StepReport = {
   title: string;

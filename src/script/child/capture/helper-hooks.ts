@@ -1,5 +1,5 @@
 import type { RecordFile } from './file.ts';
-import { bounds, type TestKey } from './format.ts';
+import { bounds, type LostSecret, type TestKey } from './format.ts';
 import { shortened } from '../shortened.ts';
 
 /** Set while tests run; the helpers package calls it. */
@@ -13,10 +13,11 @@ export function provideHooks(options: {
   file: RecordFile;
   currentTest: () => TestKey;
   onSecret?: ((value: string) => void) | undefined;
+  onLostSecret?: ((limit: LostSecret['limit']) => void) | undefined;
 }): void {
   const { file } = options;
   let marks = 0;
-  let secrets = 0;
+  const known = new Set<string>();
   Object.defineProperty(globalThis, hooks, {
     configurable: true,
     value: {
@@ -26,7 +27,16 @@ export function provideHooks(options: {
         file.write({ kind: 'degraded', test: options.currentTest(), reason: text });
       },
       secret: (value: unknown) => {
-        if (typeof value !== 'string' || value === '' || value.length > 131_072 || secrets++ >= 1000) return;
+        if (typeof value !== 'string' || value === '' || known.has(value)) return;
+        const limit =
+          value.length > bounds.secretLength ? 'length' : known.size >= bounds.secrets ? 'count' : null;
+        if (limit !== null) {
+          const lost: LostSecret = { kind: 'lost-secret', limit };
+          file.write(lost);
+          options.onLostSecret?.(lost.limit);
+          return;
+        }
+        known.add(value);
         file.write({ kind: 'secret', value });
         options.onSecret?.(value);
       },

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordFile } from './file.ts';
-import type { TestKey } from './format.ts';
+import type { LostSecret, TestKey } from './format.ts';
 import type { Methods } from './wrap.ts';
 import { provideHooks } from './helper-hooks.ts';
 import { watchSoftFailures } from './soft-failures.ts';
@@ -14,6 +14,7 @@ export type VerdictOptions = {
   file: RecordFile;
   currentTest: () => TestKey;
   onSecret: ((value: string) => void) | undefined;
+  onLostSecret: ((limit: LostSecret['limit']) => void) | undefined;
 };
 
 /** Enables the helpers and distinguishes failed soft assertions from hard ones. */

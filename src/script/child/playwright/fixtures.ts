@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { ScriptType } from '../../../protocol/check-types.ts';
 import { watchCalls } from '../capture/calls.ts';
 import { openRecordFile } from '../capture/file.ts';
-import type { TestKey } from '../capture/format.ts';
+import type { LostSecret, TestKey } from '../capture/format.ts';
 import { watchPages } from '../capture/pages.ts';
 import { watchReadHeaders } from '../capture/read-headers.ts';
 import { captureVerdicts } from '../capture/verdicts.ts';
@@ -19,6 +19,8 @@ export type InstallOptions = {
   outputFolder: string;
   /** Called at once with each value that the script names as a secret. */
   onSecret?: (value: string) => void;
+  /** Called at once when it names one beyond a limit. */
+  onLostSecret?: (limit: LostSecret['limit']) => void;
 };
 
 type TestInfo = { testId?: unknown; retry?: unknown };
@@ -43,7 +45,7 @@ export function install(options: InstallOptions): void {
   }
 }
 
-function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): void {
+function watch({ require, checkType, outputFolder, onSecret, onLostSecret }: InstallOptions): void {
   const library = require('@playwright/test') as Library; // used only if it has these names
   // The packages of one installation need not be in the same folder.
   const runnerFolder = dirname(
@@ -60,7 +62,7 @@ function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): 
       return null; // No test is running.
     }
   };
-  captureVerdicts({ require, runnerFolder, file, currentTest, onSecret });
+  captureVerdicts({ require, runnerFolder, file, currentTest, onSecret, onLostSecret });
   const keepSecret = (value: string) => {
     file.write({ kind: 'secret', value });
     onSecret?.(value);

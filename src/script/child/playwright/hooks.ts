@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { watchBrowserProcess } from './browser-process.ts';
 import { hideFrames } from './frames.ts';
 import { hasOwnSettings, type LaunchOptions } from './launch-options.ts';
+import { bounds } from '../capture/format.ts';
 import { shortened } from '../shortened.ts';
 
 type BrowserLike = {
@@ -19,7 +20,8 @@ export function watchSecrets(send: SendToHost): void {
   const seen = (name: string | symbol, value: unknown) => {
     if (typeof name !== 'string' || !secretName.test(name)) return;
     const text = String(value);
-    if (text !== '' && text.length <= 131_072) send({ type: 'secret', name, value: text });
+    if (text.length > bounds.secretLength) send({ type: 'lost-secret', limit: 'length' });
+    else if (text !== '') send({ type: 'secret', name, value: text });
   };
   process.env = new Proxy(process.env, {
     set: (target, name, value: unknown) => {

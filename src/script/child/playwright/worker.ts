@@ -53,6 +53,7 @@ const begin = (message: unknown) => {
     checkType: start.checkType,
     outputFolder: start.captureFolder,
     onSecret: (value) => send({ type: 'secret', name: 'SERVICE_SECRET', value }),
+    onLostSecret: (limit) => send({ type: 'lost-secret', limit }),
   });
   load(join(playwright, 'lib/common/process.js'));
 };

@@ -1,12 +1,9 @@
-import { constants } from 'node:fs';
-import { open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readLines } from '../../process/bounded-lines.ts';
-import { captureNames } from '../../playwright/capture-names.ts';
+import { eachLine, namesIn } from './record-files.ts';
 import { suiteBounds as bounds } from '../../child/suite/format.ts';
 import type { StepRun } from '../../interface/playwright-run.ts';
 import { amountOf, listOf, textOf, textOrNull, textsOf } from '../../process/unchecked.ts';
-import { fieldsOf, parsedJson, type Fields } from '../../../json-values.ts';
+import { fieldsOf, type Fields } from '../../../json-values.ts';
 import { shortened } from '../../../shortened.ts';
 
 /**
@@ -61,17 +58,10 @@ export type ReadRun = {
   tests: Map<string, ReadTest>;
 };
 
-/** Lines of the helpers package: `test` is a key of `tryKey`; null = outside of a test. */
-export type ReadMarks = {
-  degraded: { test: string | null; reason: string }[];
-  soft: Map<string, number>;
-  secrets: string[];
-};
-
 export const tryKey = (id: string, retry: number): string => `${retry} ${id}`;
 
 /** Limit for all files together. */
-const most = { runs: 100, bytes: 128 * 1024 * 1024, marksFiles: 20_000, marksBytes: 16 * 1024 * 1024 };
+const most = { runs: 100, bytes: 128 * 1024 * 1024 };
 /** Limits for all runs together: tries by their number, everything else in characters. */
 const room = {
   tries: 30_000,
@@ -104,8 +94,11 @@ export async function readRuns(folder: string): Promise<ReadRun[]> {
       notes: [],
       tests: new Map(),
     };
-    left.bytes -= await eachLine(join(folder, name), Math.min(left.bytes, bounds.fileBytes), (line, length) =>
-      takeLine(run, line, length, left),
+    left.bytes -= await eachLine(
+      join(folder, name),
+      Math.min(left.bytes, bounds.fileBytes),
+      bounds.lineBytes,
+      (line, length) => takeLine(run, line, length, left),
     );
     runs.push(run);
   }
@@ -224,76 +217,4 @@ function stepsOf(value: unknown, depth: number, mayTake: (length: number) => boo
       },
     ];
   });
-}
-
-export const noMarks = (): ReadMarks => ({ degraded: [], soft: new Map(), secrets: [] });
-
-/** The lines of the helpers package in the test processes. Never throws. */
-export async function readMarks(folder: string): Promise<ReadMarks> {
-  const marks = noMarks();
-  const names = captureNames(await namesIn(folder, /^capture-\d+-\d+\.jsonl$/, most.marksFiles));
-  let left = most.marksBytes;
-  for (const name of names) {
-    if (left <= 0) break;
-    left -= await eachLine(join(folder, name), left, (line) => {
-      const { testId, retry } = fieldsOf(line['test']);
-      const test = typeof testId === 'string' ? tryKey(testId.slice(0, 200), amountOf(retry)) : null;
-      if (line['kind'] === 'degraded') {
-        if (marks.degraded.length < 5000) marks.degraded.push({ test, reason: textOf(line['reason'], 1024) });
-      } else if (line['kind'] === 'soft' && test !== null && marks.soft.size < bounds.tests) {
-        marks.soft.set(test, (marks.soft.get(test) ?? 0) + 1);
-      } else if (line['kind'] === 'secret' && marks.secrets.length < 1000) {
-        marks.secrets.push(textOf(line['value'], 131_072));
-      }
-    });
-  }
-  return marks;
-}
-
-/** At most this many matching names. A folder may contain any number of other names, which are never in memory together. */
-async function namesIn(folder: string, pattern: RegExp, limit: number): Promise<string[]> {
-  const names: string[] = [];
-  try {
-    for await (const { name } of await opendir(folder, { bufferSize: 512 })) {
-      if (pattern.test(name)) names.push(name);
-      if (names.length >= limit) break;
-    }
-  } catch {
-    // Entries seen until then count.
-  }
-  return names;
-}
-
-/**
- * Calls `take` with each line of a regular file that is a JSON object, and its length; resolves with the number of
- * bytes read.
- */
-async function eachLine(
-  path: string,
-  maxBytes: number,
-  take: (line: Fields, length: number) => void,
-): Promise<number> {
-  let bytes = 0;
-  if (maxBytes <= 0) return 0;
-  try {
-    // NONBLOCK: a pipe in the file's place must not block us.
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      if (!(await file.stat()).isFile()) return 0;
-      const reader = readLines(bounds.lineBytes, (text, cut) => {
-        if (!cut && text !== '') take(fieldsOf(parsedJson(text)), text.length);
-      });
-      const stream = file.createReadStream({ autoClose: false, end: maxBytes - 1 });
-      for await (const chunk of stream) {
-        bytes += (chunk as Buffer).length; // no encoding is set
-        reader.push(chunk as Buffer);
-      }
-      reader.end();
-    } finally {
-      await file.close();
-    }
-  } catch {
-    // Lines read until then count.
-  }
-  return bytes;
 }

@@ -4,7 +4,8 @@ import { protocolLimits } from '../../../protocol/agent-calls.ts';
 import type { Reason } from '../../../protocol/reasons.ts';
 import type { KeptFile } from '../../playwright/files.ts';
 import { collectFiles } from './files.ts';
-import { noMarks, readMarks, readRuns, type ReadAttachment } from './lines.ts';
+import { readRuns, type ReadAttachment } from './lines.ts';
+import { noMarks, readMarks } from './marks.ts';
 import type { ProgramEnd, SuitePlace } from '../place/place.ts';
 import type { SuiteDetails, SuiteTest, SuiteTotals } from '../../interface/suite-run.ts';
 import { judgedTests, summaryOf, verdictOf, type JudgedTest } from './verdict.ts';
@@ -23,6 +24,8 @@ export type SuiteReport = {
   files: KeptFile[];
   /** Values that tests named as secrets. */
   secrets: string[];
+  /** Why the secrets are not complete. */
+  lostSecret: string | null;
   /** Milliseconds since the epoch; null = no test started. */
   firstTestAt: number | null;
   /** Lines for the run's log. */
@@ -76,7 +79,8 @@ export async function readSuiteReport(options: {
     tests: fitted,
     testsLeftOut: tests.length - fitted.length,
     files,
-    secrets: marks.secrets,
+    secrets: [...marks.secrets],
+    lostSecret: marks.lostSecret,
     firstTestAt: starts.length === 0 ? null : starts.reduce((a, b) => Math.min(a, b)),
     notes: [
       ...(tests.length === 0 ? [] : [summaryOf(verdict.totals)]),

@@ -1,5 +1,6 @@
 import { reasonOf, type Reason } from '../../../protocol/reasons.ts';
-import { tryKey, type ReadMarks, type ReadRun, type ReadTest, type ReadTry } from './lines.ts';
+import { tryKey, type ReadRun, type ReadTest, type ReadTry } from './lines.ts';
+import type { ReadMarks } from './marks.ts';
 import type { ProgramEnd } from '../place/place.ts';
 import type { SuiteDetails, SuiteTest, SuiteTotals } from '../../interface/suite-run.ts';
 import { shortened } from '../../../shortened.ts';

@@ -1,10 +1,11 @@
 import { findApiKeyByHash, touchApiKey } from './statements.ts';
 import type { Queryable } from '../../db/database.ts';
+import type { Role } from '../../http/fields/roles.ts';
 import { createKeyLookup } from '../../http/key-lookup.ts';
 import type { WrongKeys } from '../../http/wrong-keys.ts';
 
 /** The owner of a request's API key. `until`: expiry in milliseconds since the epoch; null = none. */
-export type ApiKeyOwner = { accountId: string; apiKeyId: string; until: number | null };
+export type ApiKeyOwner = { accountId: string; apiKeyId: string; role: Role; until: number | null };
 
 /** The last use of a key is recorded with this precision. */
 const touchedMs = 60_000;
@@ -33,7 +34,7 @@ export function createApiKeyLookup(options: {
           () => undefined,
         );
       }
-      return { accountId: key.accountId, apiKeyId: key.id, until };
+      return { accountId: key.accountId, apiKeyId: key.id, role: key.role, until };
     },
     refuse,
     now,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
-import { Nullable } from '../../../protocol/schema.ts';
+import { Nullable, StringEnum } from '../../../protocol/schema.ts';
 import { maskKey, hashToken } from '../../engine/keys.ts';
 import {
   deleteApiKey,
@@ -14,6 +14,7 @@ import {
 import { countOfAccount } from '../../db/count-rows.ts';
 import type { Queryable } from '../../db/database.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
+import { roles } from '../../http/fields/roles.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { uuidv7 } from '../../engine/ids.ts';
 import { errorResponses } from '../../http/fields/api-errors.ts';
@@ -33,9 +34,15 @@ const expiresAt = Nullable(Type.String({ format: 'date-time', description: 'When
   description: 'Null: it does not end.',
 });
 
+const role = StringEnum(roles, {
+  default: 'ADMIN',
+  description: 'What the key may do: each role may do all that the roles after it may do.',
+});
+
 const shown = {
   id: Type.String({ format: 'uuid' }),
   name,
+  role,
   maskedKey: Type.String({ examples: ['...6a1e'] }),
   expiresAt,
   lastUsedAt: Nullable(dateTime, { description: 'To the minute; null: not yet.' }),
@@ -51,10 +58,11 @@ export const NewApiKey = open(
   ),
 );
 
-const CreateBody = strict(Type.Object({ name, expiresAt }));
+const CreateBody = strict(Type.Object({ name, role, expiresAt }));
 const ChangeBody = strictPartial(
   Type.Object({
     name,
+    role,
     expiresAt,
     id: ignored,
     maskedKey: ignored,
@@ -67,6 +75,7 @@ const ChangeBody = strictPartial(
 const presentKey = (row: ApiKeyRow) => ({
   id: row.id,
   name: row.name,
+  role: row.role,
   maskedKey: row.maskedKey,
   expiresAt: row.expiresAt?.toISOString() ?? null,
   lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
@@ -85,15 +94,23 @@ function readEnd(text: string | null, { now, stored }: { now: number; stored: Da
   return new Date(at);
 }
 
+/** Whether a key can create other keys, now and later. */
+const isLasting = (key: ApiKeyRow): boolean => key.expiresAt === null && key.role === 'ADMIN';
+
 /**
- * Refuses a change that would leave the account without a non-expiring key, because then nobody could create another
- * one.
+ * Refuses a change that would leave the account without a non-expiring key of the role ADMIN, because then nobody could
+ * create another one.
  */
-function requireLastingKey(keys: readonly ApiKeyRow[], id: string): void {
-  if (keys.some((key) => key.id !== id && key.expiresAt === null)) return;
-  throw conflict('It is the only API key of the account that does not expire: create another one first.', {
-    expiresAt: ['must stay null: no other key of the account does not expire'],
-  });
+function requireLastingKey(keys: readonly ApiKeyRow[], id: string, field: 'expiresAt' | 'role'): void {
+  if (keys.some((key) => key.id !== id && isLasting(key))) return;
+  throw conflict(
+    'It is the only API key of the account with the role ADMIN that does not expire: create another one first.',
+    {
+      [field]: [
+        `must stay ${field === 'role' ? 'ADMIN' : 'null'}: no other key with the role ADMIN lasts without expiry`,
+      ],
+    },
+  );
 }
 
 const tags = ['API keys'];
@@ -124,7 +141,7 @@ function registerList(api: PublicApi, { db }: ApiDeps): void {
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('ApiKey')), ...errorResponses(400) },
       },
-      config: { countAll: ({ accountId }) => countOfAccount(db, 'api_keys', accountId) },
+      config: { access: 'ADMIN', countAll: ({ accountId }) => countOfAccount(db, 'api_keys', accountId) },
     },
     async ({ accountId, query }) =>
       (await listApiKeys(db, { accountId, limit: query.limit, offset: offsetOf(query) })).map(presentKey),
@@ -135,6 +152,7 @@ function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/api-keys',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'createApiKey',
         tags,
@@ -151,6 +169,7 @@ function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
         id: uuidv7(time),
         accountId,
         name: body.name,
+        role: body.role,
         maskedKey: maskKey(rawKey),
         expiresAt: end,
         createdAt: new Date(time),
@@ -172,6 +191,7 @@ function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/api-keys/:id',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'getApiKey',
         tags,
@@ -188,10 +208,11 @@ function registerChange(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/api-keys/:id',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'updateApiKey',
         tags,
-        summary: 'Change the name or the end of an API key: fields that are left out stay as they are',
+        summary: 'Change the name, role or end of an API key: fields that are left out stay as they are',
         params: IdParams,
         body: ChangeBody,
         response: { 200: Type.Ref('ApiKey'), ...errorResponses(400, 404, 409, 413, 415) },
@@ -206,10 +227,13 @@ function registerChange(api: PublicApi, { db, now }: ApiDeps): void {
           body.expiresAt === undefined
             ? row.expiresAt
             : readEnd(body.expiresAt, { now: now(), stored: row.expiresAt });
-        if (end !== null && row.expiresAt === null) requireLastingKey(keys, row.id);
+        const newRole = body.role ?? row.role;
+        if (isLasting(row) && end !== null) requireLastingKey(keys, row.id, 'expiresAt');
+        if (isLasting(row) && newRole !== 'ADMIN') requireLastingKey(keys, row.id, 'role');
         await updateApiKey(tx, {
           id: row.id,
           name: body.name ?? row.name,
+          role: newRole,
           expiresAt: end,
           updatedAt: new Date(now()),
         });
@@ -223,11 +247,14 @@ function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/api-keys/:id',
     {
+      config: { access: 'ADMIN' },
       schema: {
         operationId: 'deleteApiKey',
         tags,
         summary: 'Delete an API key: it stops working within five seconds',
-        description: 'Not the one of the request itself, nor the last one that does not expire.',
+        description:
+          'Not the one of the request itself, nor the last one with the role ADMIN that does not expire. Sessions of the ' +
+          'pages that began with the key end, too.',
         params: IdParams,
         response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404, 409) },
       },
@@ -242,7 +269,7 @@ function registerDelete(api: PublicApi, { db }: ApiDeps): void {
             id: ['names the key of this request'],
           });
         }
-        if (row.expiresAt === null) requireLastingKey(keys, row.id);
+        if (isLasting(row)) requireLastingKey(keys, row.id, 'expiresAt');
         await deleteApiKey(tx, row.id);
       });
       return reply.code(204).send(null);

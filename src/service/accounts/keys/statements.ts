@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import type { Role } from '../../http/fields/roles.ts';
 
 /** Statements on the API keys of accounts. */
 
@@ -6,6 +7,7 @@ export type ApiKeyRow = {
   id: string;
   accountId: string;
   name: string;
+  role: Role;
   maskedKey: string;
   /** Null = the key does not expire. */
   expiresAt: Date | null;
@@ -15,7 +17,7 @@ export type ApiKeyRow = {
   updatedAt: Date | null;
 };
 
-const columns = `id, account_id as "accountId", name, masked_key as "maskedKey", expires_at as "expiresAt",
+const columns = `id, account_id as "accountId", name, role, masked_key as "maskedKey", expires_at as "expiresAt",
   last_used_at as "lastUsedAt", created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** The API key with this SHA-256, expired or not. */
@@ -68,24 +70,25 @@ export async function lockApiKeys(tx: Queryable, accountId: string): Promise<Api
 
 export async function insertApiKey(
   tx: Queryable,
-  key: Pick<ApiKeyRow, 'id' | 'accountId' | 'name' | 'maskedKey' | 'expiresAt' | 'createdAt'> & {
+  key: Pick<ApiKeyRow, 'id' | 'accountId' | 'name' | 'role' | 'maskedKey' | 'expiresAt' | 'createdAt'> & {
     keyHash: Buffer;
   },
 ): Promise<void> {
   await tx.query(
-    `insert into api_keys (id, account_id, name, key_hash, masked_key, expires_at, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7)`,
-    [key.id, key.accountId, key.name, key.keyHash, key.maskedKey, key.expiresAt, key.createdAt],
+    `insert into api_keys (id, account_id, name, role, key_hash, masked_key, expires_at, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [key.id, key.accountId, key.name, key.role, key.keyHash, key.maskedKey, key.expiresAt, key.createdAt],
   );
 }
 
 export async function updateApiKey(
   tx: Queryable,
-  key: Pick<ApiKeyRow, 'id' | 'name' | 'expiresAt' | 'updatedAt'>,
+  key: Pick<ApiKeyRow, 'id' | 'name' | 'role' | 'expiresAt' | 'updatedAt'>,
 ): Promise<void> {
-  await tx.query('update api_keys set name = $2, expires_at = $3, updated_at = $4 where id = $1', [
+  await tx.query('update api_keys set name = $2, role = $3, expires_at = $4, updated_at = $5 where id = $1', [
     key.id,
     key.name,
+    key.role,
     key.expiresAt,
     key.updatedAt,
   ]);

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { Nullable } from '../../../protocol/schema.ts';
 import {
@@ -14,6 +15,7 @@ import { countOfAccount } from '../../db/count-rows.ts';
 import type { Db } from '../../db/database.ts';
 import { isSecretVariable, type Encryption } from '../../engine/encryption.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
+import { mayAct, type Role } from '../../http/fields/roles.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { errorResponses } from '../../http/fields/api-errors.ts';
 import { offsetOf, paginationFields } from '../../http/fields/pagination.ts';
@@ -24,7 +26,10 @@ import { ignored } from '../../http/fields/ignored-fields.ts';
 export const variableLimits = { count: 500, length: 1024 * 1024 };
 
 const settable = {
-  value: Type.String({ maxLength: 131_072, description: 'Never returned when secret.' }),
+  value: Type.String({
+    maxLength: 131_072,
+    description: 'Never returned when secret; when locked, only to keys that may write.',
+  }),
   locked: Type.Boolean({ default: false }),
   secret: Type.Boolean({
     default: false,
@@ -49,9 +54,9 @@ const CreateBody = strict(Type.Object({ key, ...settable }));
 const ChangeBody = strictPartial(Type.Object({ key, ...settable, created_at: ignored, updated_at: ignored }));
 const KeyParams = strict(Type.Object({ key: Type.String() }));
 
-const presentVariable = (row: AccountVariableRow) => ({
+const presentVariable = (row: AccountVariableRow, role: Role) => ({
   key: row.key,
-  value: isSecretVariable(row) ? '' : row.value,
+  value: isSecretVariable(row) || (row.locked && !mayAct(role, 'READ_WRITE')) ? '' : row.value,
   locked: row.locked,
   secret: isSecretVariable(row),
   created_at: row.createdAt.toISOString(),
@@ -77,10 +82,14 @@ const tags = ['Variables'];
 const sealed = (encryption: Encryption, variable: { key: string; value: string; secret: boolean }) =>
   isSecretVariable(variable) ? encryption.seal(variable.value) : variable.value;
 
-async function present(db: Db, accountId: string, name: string) {
+async function present(
+  db: Db,
+  { accountId, role }: Pick<FastifyRequest, 'accountId' | 'role'>,
+  name: string,
+) {
   const row = await findVariable(db, { accountId, key: name });
   if (row === undefined) throw notFound('variable', name, 'key');
-  return presentVariable(row);
+  return presentVariable(row, role);
 }
 
 /** Variables of the account. Every run gets them, unless its group or check has a variable with the same key. */
@@ -105,9 +114,10 @@ function registerList(api: PublicApi, { db }: ApiDeps): void {
       },
       config: { countAll: ({ accountId }) => countOfAccount(db, 'account_variables', accountId) },
     },
-    async ({ accountId, query }) => {
+    async ({ accountId, query, role }) => {
       const { limit } = query;
-      return (await listVariables(db, { accountId, limit, offset: offsetOf(query) })).map(presentVariable);
+      const rows = await listVariables(db, { accountId, limit, offset: offsetOf(query) });
+      return rows.map((row) => presentVariable(row, role));
     },
   );
 }
@@ -124,7 +134,7 @@ function registerCreate(api: PublicApi, { db, now, encryption }: ApiDeps): void 
         response: { 201: Type.Ref('Variable'), ...errorResponses(400, 409, 413, 415) },
       },
     },
-    async ({ accountId, body }, reply) => {
+    async ({ accountId, body, role }, reply) => {
       const secret = isSecretVariable(body);
       const value = sealed(encryption, body);
       const variable = await db.tx(async (tx) => {
@@ -140,7 +150,7 @@ function registerCreate(api: PublicApi, { db, now, encryption }: ApiDeps): void 
         if (!created) {
           throw conflict(`This account already has a variable ${body.key}.`, { key: ['is taken'] });
         }
-        return present(tx, accountId, body.key);
+        return present(tx, { accountId, role }, body.key);
       });
       return reply.code(201).send(variable);
     },
@@ -159,7 +169,7 @@ function registerRead(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Ref('Variable'), ...errorResponses(404) },
       },
     },
-    async ({ accountId, params }) => present(db, accountId, params.key),
+    async ({ accountId, params, role }) => present(db, { accountId, role }, params.key),
   );
 }
 
@@ -176,7 +186,7 @@ function registerChange(api: PublicApi, { db, now, encryption }: ApiDeps): void 
         response: { 200: Type.Ref('Variable'), ...errorResponses(400, 404, 413, 415) },
       },
     },
-    async ({ accountId, body, params }) =>
+    async ({ accountId, body, params, role }) =>
       db.tx(async (tx) => {
         if (body.key !== undefined && body.key !== params.key) {
           throw badRequest({ key: ['cannot be changed: delete the variable and create another one'] });
@@ -203,7 +213,7 @@ function registerChange(api: PublicApi, { db, now, encryption }: ApiDeps): void 
           secret,
           now: new Date(now()),
         });
-        return present(tx, accountId, row.key);
+        return present(tx, { accountId, role }, row.key);
       }),
   );
 }

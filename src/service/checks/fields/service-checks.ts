@@ -48,8 +48,14 @@ export const heartbeatStored = {
   heartbeat: Type.Optional(
     Type.Object({
       ...timing,
-      pingToken: Type.String({ format: 'uuid' }),
-      pingUrl: Type.String({ description: 'GET, POST or HEAD it: no authentication.' }),
+      pingToken: Type.Optional(
+        Type.String({ format: 'uuid', description: 'Not shown to keys with the role READ_ONLY.' }),
+      ),
+      pingUrl: Type.Optional(
+        Type.String({
+          description: 'GET, POST or HEAD it: no authentication. Not shown to keys with the role READ_ONLY.',
+        }),
+      ),
     }),
   ),
 };

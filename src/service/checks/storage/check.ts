@@ -1,15 +1,11 @@
 import { isCheckType, type CheckType } from '../../../protocol/check-types.ts';
-import { isPinged, serviceCheckType } from '../types/table.ts';
+import { serviceCheckType } from '../types/table.ts';
 import type { CheckRow } from './statements.ts';
 import { isSecretVariable, openVariables, sealVariables, type Encryption } from '../../engine/encryption.ts';
-import { withGroupSettings, type GroupSettings } from './settings.ts';
-import { presentChannels, type ShownChannels } from '../rules/channels.ts';
 import type { SettledCheck } from '../rules/rules.ts';
-import { checkSchemas } from '../fields/schema.ts';
 import type { SettledScriptCheck } from '../rules/scripts.ts';
-import type { HeartbeatTiming, SettledServiceCheck } from '../rules/service-checks.ts';
+import type { SettledServiceCheck } from '../rules/service-checks.ts';
 import type { SettledSuite } from '../rules/suites.ts';
-import { dayOf } from '../../http/fields/dates.ts';
 
 /**
  * Converts checks to rows and back. Columns hold the values that statements filter by, `code` holds scripts and their
@@ -121,69 +117,6 @@ export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck 
     ...(definition.request === undefined ? {} : { request: openRequest(definition.request, encryption) }),
   };
   return check as unknown as AnySettledCheck; // columns, definition and code together are the check that was stored
-}
-
-/** Variables with secret values replaced by empty ones. */
-export function hideSecrets<V extends Variable>(variables: readonly V[]): V[] {
-  return variables.map((variable) => (isSecretVariable(variable) ? { ...variable, value: '' } : variable));
-}
-
-/**
- * A check as the API shows it. Secret values are empty; dependencies are included only on request. `group`: its
- * settings are applied. `base`: of URLs in the answer. `channels`: of all checks of the answer.
- */
-export function presentCheck(
-  row: CheckRow,
-  encryption: Encryption,
-  options: {
-    base: string;
-    channels: ShownChannels;
-    dependencies?: boolean;
-    group?: GroupSettings | undefined;
-  },
-) {
-  const own = fromRow(row, encryption);
-  const check: AnySettledCheck =
-    options.group === undefined ? own : withGroupSettings<AnySettledCheck>(row.checkType, own, options.group);
-  const shown: { [field: string]: unknown } = { ...check };
-  const channels = presentChannels(check.alertChannelSubscriptions, options.channels);
-  const files = 'dependencies' in check ? (check.dependencies ?? []) : [];
-  if (row.isPartial === true || (options.dependencies !== true && files.length > 0))
-    delete shown['dependencies'];
-  return inOrder(row, {
-    id: row.id,
-    checkType: row.checkType,
-    ...shown,
-    ...(row.isPartial === true || channels.isPartial ? { isPartial: true } : {}),
-    ...pingOf(row, options.base),
-    // Lists omit large fields.
-    ...('environmentVariables' in row.definition
-      ? { environmentVariables: hideSecrets(check.environmentVariables) }
-      : {}),
-    alertChannels: channels.alertChannels,
-    // The specification defines created_at as a date and updated_at as a date-time.
-    created_at: dayOf(row.createdAt),
-    updated_at: row.updatedAt?.toISOString() ?? null,
-  });
-}
-
-/** The ping URL and the times of a heartbeat. */
-function pingOf({ checkType, definition, pingToken }: CheckRow, base: string) {
-  const { heartbeat } = definition;
-  if (!isPinged(checkType) || typeof heartbeat !== 'object' || heartbeat === null) return {};
-  const { period, periodUnit, grace, graceUnit } = heartbeat as HeartbeatTiming; // written by settleServiceCheck
-  const token = pingToken ?? '';
-  return {
-    heartbeat: { period, periodUnit, grace, graceUnit, pingToken: token, pingUrl: `${base}/ping/${token}` },
-  };
-}
-
-/** The database sorts JSON fields by length; readers expect the schema's order. */
-function inOrder(row: CheckRow, check: { [field: string]: unknown }) {
-  const type = typeOf(row);
-  const order = type === null ? [] : Object.keys(checkSchemas[type].response.properties);
-  const known = order.filter((field) => field in check).map((field) => [field, check[field]] as const);
-  return { ...Object.fromEntries(known), ...check };
 }
 
 /** Clients cannot read secret values, so an empty value in a change keeps the stored one. */

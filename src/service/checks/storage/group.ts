@@ -4,7 +4,9 @@ import { phaseSources, type ApiCheckDefaults, type GroupSettings } from './setti
 import { checkAssertions, checkPhases, settleRetryStrategy, settleVariables } from '../rules/rules.ts';
 import { type Problems } from '../../http/problems.ts';
 import type { GroupBody } from '../fields/group-schema.ts';
-import { hideSecrets, mapRequestSecrets } from './check.ts';
+import type { Role } from '../../http/fields/roles.ts';
+import { mapRequestSecrets } from './check.ts';
+import { hideInRequest, hideSecrets } from './hidden.ts';
 
 /** Converts groups to rows and back, as check.ts does for checks. */
 
@@ -119,15 +121,15 @@ const noApiCheckDefaults: ApiCheckDefaults = {
   assertions: [],
 };
 
-/** A group as the API shows it. Secret values are empty. */
-export function presentGroup(row: CheckGroupRow, encryption: Encryption) {
+/** A group as the API shows it to a key of this role. Secret values are empty. */
+export function presentGroup(row: CheckGroupRow, encryption: Encryption, role: Role) {
   const group = groupFromRow(row, encryption);
   const shown = {
     ...group,
     doubleCheck: group.doubleCheck ?? false,
-    apiCheckDefaults: group.apiCheckDefaults ?? noApiCheckDefaults,
+    apiCheckDefaults: hideInRequest(group.apiCheckDefaults ?? noApiCheckDefaults, role),
     browserCheckDefaults: group.browserCheckDefaults ?? '',
-    environmentVariables: hideSecrets(group.environmentVariables),
+    environmentVariables: hideSecrets(group.environmentVariables, role),
   };
   return {
     id: row.id,

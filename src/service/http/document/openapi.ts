@@ -1,14 +1,19 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import Type from 'typebox';
 import { version } from '../../../version.ts';
+import { neededRole, type Role } from '../fields/roles.ts';
 import { liftStyles } from './openapi-styles.ts';
 
 const description = `Checks, locations, results and statuses.
 
 Every request carries an API key: \`Authorization: Bearer <API key>\`. The header \`x-service-account\` may name the account;
-the API key's account is the default, and any other is refused with 403.
+the API key's account is the default, and any other is refused with 403. Browsers may sign in (\`POST /v1/sign-in\`) and
+then send a cookie in place of the key.
+
+An API key has a role: ADMIN, READ_WRITE, READ_RUN or READ_ONLY, each of which may do all that the ones after it may do.
+\`x-role\` names the role that an operation needs; a key of a lesser role gets 403.
 
 Every error is \`{statusCode, error, message, attributes}\`; attributes names each bad field by its dotted path. Unknown fields
 are errors. A JSON body may be compressed: \`content-encoding: gzip\`. The limit of its size is that of the unpacked body.
@@ -19,6 +24,12 @@ const accountHeader = Type.Object({
     Type.String({ description: "Id of the account; only the API key's own is accepted." }),
   ),
 });
+
+/** The role that an operation needs, unless it needs no API key. */
+function roleOf(schema: FastifySchema, { method, config }: RouteOptions): { 'x-role'?: Role } {
+  if (schema.security !== undefined) return {};
+  return { 'x-role': neededRole([method].flat()[0] ?? 'GET', config?.access) };
+}
 
 /** Content security policy of the documentation page. The page loads only its own files and can call this service. */
 const docsPolicy = {
@@ -65,16 +76,27 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         'Test sessions',
         'Maintenance windows',
         'Accounts',
+        'Sign-in',
         'Service',
       ].map((name) => ({ name })),
       components: {
-        securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } },
+        securitySchemes: {
+          apiKey: { type: 'http', scheme: 'bearer' },
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: 'session',
+            description: 'Set by POST /v1/sign-in; behind TLS its name is __Host-session.',
+          },
+        },
       },
-      security: [{ apiKey: [] }],
+      security: [{ apiKey: [] }, { session: [] }],
     },
     // Only for the document: the authentication checks the header, not a schema.
-    transform: ({ schema, url }) => ({
-      schema: /^\/v[12]\//.test(url) ? { ...schema, headers: accountHeader } : schema,
+    transform: ({ schema, url, route }) => ({
+      schema: /^\/v[12]\//.test(url)
+        ? { ...schema, headers: accountHeader, ...roleOf(schema, route) }
+        : schema,
       url,
     }),
     transformObject: (document) => {

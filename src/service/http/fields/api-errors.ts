@@ -16,7 +16,7 @@ export const ErrorBody = Type.Object(
 const descriptions = {
   400: 'The request is not valid; attributes names each bad field',
   401: 'The API key is missing or not valid',
-  403: "x-service-account names another account than the API key's",
+  403: "The API key's role is not enough (x-role), or x-service-account names another account",
   404: 'Not found',
   408: 'Not done in time: ask, or send, again',
   409: 'In conflict with what is stored',

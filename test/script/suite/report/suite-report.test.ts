@@ -2,6 +2,7 @@ import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, wri
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { SuitePlace } from '../../../../src/script/suite/place/place.ts';
+import { openRecordFile } from '../../../../src/script/child/capture/file.ts';
 import { readSuiteReport } from '../../../../src/script/suite/report/report.ts';
 import { makeProject, removeProject } from '../../../helpers/suites/suite-project.ts';
 
@@ -167,6 +168,46 @@ test.each<[string, Line[], number, string[], object | null]>([
   const report = await read(place, code, lastLines);
   if (failure === null) expect(report.failure).toBeNull();
   else expect(report.failure).toMatchObject(failure);
+});
+
+test('secrets of many processes, the same ones and long ones, are all read', async () => {
+  const place = folders();
+  write(place, [run, plan('a'), end('a', 'passed'), done('passed')]);
+  const long = '\u0001'.repeat(131_072);
+  for (let process_ = 1; process_ <= 5; process_++) {
+    const values = Array.from({ length: 1000 }, (_, n) => (n < 500 ? `same ${n}` : `own ${process_} ${n}`));
+    const records = [...values, long].map((value) => `${JSON.stringify({ kind: 'secret', value })}\n`);
+    writeFileSync(join(place.report, `capture-${process_}-1.jsonl`), records.join(''));
+  }
+  const { secrets, lostSecret } = await read(place);
+  expect(lostSecret).toBeNull();
+  expect(secrets).toHaveLength(500 + 5 * 500 + 1);
+  expect(secrets).toContain(long);
+});
+
+test.each([
+  [{ kind: 'lost-secret', limit: 'length' }, 'a test registered a secret of more than 128 KiB'],
+  [
+    { kind: 'lost-secret', limit: 'records' },
+    'the tests recorded too much for all of their secrets to be read',
+  ],
+  [{ kind: 'lost-secret' }, 'the tests recorded too much for all of their secrets to be read'],
+  [{ kind: 'secret', value: 'x'.repeat(131_073) }, 'a test registered a secret of more than 128 KiB'],
+])('a secret that cannot be masked is reported: %#', async (record, why) => {
+  const place = folders();
+  write(place, [run, plan('a'), end('a', 'passed'), done('passed')]);
+  writeFileSync(join(place.report, 'capture-1-1.jsonl'), `${JSON.stringify(record)}\n`);
+  expect((await read(place)).lostSecret).toBe(why);
+});
+
+test('a full file of records says that it lost a secret', async () => {
+  const place = folders();
+  write(place, [run, plan('a'), end('a', 'passed'), done('passed')]);
+  const file = openRecordFile(place.report);
+  for (let n = 0; n < 100; n++) file.write({ kind: 'secret', value: `${n}`.padEnd(100_000, 'x') });
+  const { secrets, lostSecret } = await read(place);
+  expect(secrets).toHaveLength(83);
+  expect(lostSecret).toBe('the tests recorded too much for all of their secrets to be read');
 });
 
 test('degraded: only if the test is marked, and no hard failure occurred', async () => {

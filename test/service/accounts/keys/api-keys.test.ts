@@ -42,6 +42,7 @@ test('a key is shown once, stored as a hash, and works', async () => {
   expect(key).toEqual({
     id: expect.any(String) as unknown,
     name: 'CI',
+    role: 'ADMIN',
     maskedKey: `...${rawKey.slice(-4)}`,
     expiresAt: null,
     lastUsedAt: null,
@@ -107,6 +108,24 @@ test('a key is deleted by another key, and the last key without expiry is kept',
   clock.advance(5001);
   expect(await reasonWith(rawKey)).toEqual({ authorization: ['is not valid'] });
   expect((await service.call('DELETE', `${path}/${id}`)).status).toBe(404);
+});
+
+test('a role can be read and changed, and one ADMIN key without expiry is kept', async () => {
+  const [own] = (await service.call<Key[]>('GET', path)).body;
+  const ownPath = `${path}/${own?.id ?? ''}`;
+  const { id } = await make({ name: 'Reader', role: 'READ_ONLY' });
+  expect((await service.call('GET', `${path}/${id}`)).body).toMatchObject({ role: 'READ_ONLY' });
+  const refused = await service.call('PUT', ownPath, { body: { role: 'READ_WRITE' } });
+  expect([refused.status, Object.keys(refused.body['attributes'] as object)]).toEqual([409, ['role']]);
+  const soon = new Date(clock.now() + 60_000).toISOString();
+  expect((await service.call('PUT', ownPath, { body: { expiresAt: soon } })).status).toBe(409);
+  const read = (await service.call('GET', `${path}/${id}`)).body;
+  const changed = await service.call('PUT', `${path}/${id}`, { body: { ...read, role: 'ADMIN' } });
+  expect(changed.body).toMatchObject({ name: 'Reader', role: 'ADMIN' });
+  expect((await service.call('PUT', ownPath, { body: { role: 'READ_WRITE' } })).body).toMatchObject({
+    role: 'READ_WRITE',
+  });
+  expect((await service.call('POST', path, { body: { name: 'x', role: 'OWNER' } })).status).toBe(400);
 });
 
 test('another account neither finds nor counts them', async () => {

@@ -1,0 +1,83 @@
+import { dayMs, hourMs } from '../../durations.ts';
+import { rounded } from '../../rounding.ts';
+import { rolledUpHours } from '../analytics/spans.ts';
+import type { Queryable } from '../db/database.ts';
+import { countHours, missedSpans, slowest, type HourCounts, type MissedSpan } from './hour-statements.ts';
+import type { Bar } from './schema.ts';
+
+/** Number of bars of a check, one per hour; the last one is the hour in progress. */
+export const barHours = 24;
+
+/** The first moment of the bars at `now`. */
+export const barsFrom = (now: number): number => Math.floor(now / hourMs) * hourMs - (barHours - 1) * hourMs;
+
+export type DayFigures = { bars: Bar[]; availability: number | null; p95: number | null };
+
+/** The bars, availability and p95 of checks over the last hours. */
+export async function readDays(
+  db: Queryable,
+  { checkIds, now }: { checkIds: readonly string[]; now: number },
+): Promise<(checkId: string) => DayFigures> {
+  const from = barsFrom(now);
+  const rolledUp = rolledUpHours({ from: new Date(from), to: new Date(now) }, { now, oldestRaw: 0 });
+  const hours = {
+    checkIds,
+    from: new Date(from),
+    rolledUpTo: rolledUp?.to ?? new Date(from),
+    // Results may begin a moment later than now, by the clocks of agents.
+    to: new Date(from + barHours * hourMs),
+  };
+  const counts = await countHours(db, hours);
+  const p95 = await slowest(db, hours);
+  const missed = await missedSpans(db, { checkIds, since: new Date(from - dayMs), from: new Date(from) });
+  return (checkId) => {
+    const own = counts.get(checkId) ?? [];
+    const time = p95.get(checkId);
+    return {
+      bars: barsOf(
+        from,
+        own,
+        missed.filter((span) => span.checkId === checkId),
+      ),
+      availability: availabilityOf(own),
+      p95: time === undefined ? null : rounded(time, 2),
+    };
+  };
+}
+
+/** Percent of passed and degraded runs, cut to two places, so that 100 means all. */
+function availabilityOf(hours: readonly HourCounts[]): number | null {
+  let up = 0;
+  let runs = 0;
+  for (const [, passed, degraded, failed] of hours) {
+    up += passed + degraded;
+    runs += passed + degraded + failed;
+  }
+  return runs === 0 ? null : Math.floor((up / runs) * 10_000) / 100;
+}
+
+/** Builds the bars. Missed runs of one record are spread evenly over its time. */
+export function barsOf(from: number, hours: readonly HourCounts[], missed: readonly MissedSpan[]): Bar[] {
+  const bars = Array.from({ length: barHours }, (_, hour): Bar => ({
+    from: new Date(from + hour * hourMs).toISOString(),
+    passed: 0,
+    degraded: 0,
+    failed: 0,
+    errored: 0,
+    missed: 0,
+  }));
+  for (const [hour, passed, degraded, failed, errored] of hours) {
+    const bar = bars[hour];
+    if (bar !== undefined) Object.assign(bar, { passed, degraded, failed, errored });
+  }
+  for (const span of missed) {
+    const start = span.from.getTime();
+    const step = span.count > 1 ? (span.to.getTime() - start) / (span.count - 1) : 0;
+    const first = step > 0 ? Math.max(0, Math.ceil((from - start) / step)) : 0;
+    for (let run = first; run < span.count; run++) {
+      const bar = bars[Math.floor((start + run * step - from) / hourMs)];
+      if (bar !== undefined) bar.missed += 1;
+    }
+  }
+  return bars;
+}

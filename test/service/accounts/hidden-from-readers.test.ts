@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
+
+/** What answers hold depends on the role: locked values are for keys that may write, URLs that act for those that may run. */
+
+let service: TestService;
+const keys: { [role: string]: string } = {};
+
+beforeAll(async () => {
+  service = await startTestService(await anyDatabase.open());
+  for (const role of ['ADMIN', 'READ_WRITE', 'READ_RUN', 'READ_ONLY']) {
+    keys[role] = (await make('/v1/api-keys', { name: role, role }))['rawKey'] as string;
+  }
+});
+afterAll(async () => {
+  await service.close();
+  await anyDatabase.close();
+});
+
+async function make(path: string, body: Fields): Promise<Fields> {
+  const answer = await service.call('POST', path, { body });
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
+/** Which of the texts the answers to these paths hold, by role. */
+async function seen(paths: string[], texts: string[]) {
+  const found: { [role: string]: string[] } = {};
+  for (const [role, key] of Object.entries(keys)) {
+    const answers: string[] = [];
+    for (const path of paths) {
+      const { status, body } = await service.call('GET', path, { key });
+      expect(status).toBe(200);
+      answers.push(JSON.stringify(body));
+    }
+    found[role] = texts.filter((text) => answers.some((answer) => answer.includes(text)));
+    // Every path shows it, or none does.
+    for (const text of found[role])
+      expect(answers.filter((answer) => answer.includes(text))).toHaveLength(paths.length);
+  }
+  return found;
+}
+
+test('locked values and passwords are for keys that may write', async () => {
+  const pair = { key: 'x-token', value: 'locked-header', locked: true };
+  const variables = [
+    { key: 'LOCKED', value: 'locked-value', locked: true },
+    { key: 'SECRET', value: 'secret-value', secret: true },
+    { key: 'OPEN', value: 'open-value' },
+  ];
+  const group = await make('/v1/check-groups', {
+    name: 'g',
+    locations: ['eu-west-1'],
+    environmentVariables: variables,
+    apiCheckDefaults: {
+      url: '',
+      headers: [pair],
+      basicAuth: { username: 'ann', password: 'locked-password' },
+    },
+  });
+  const check = await make('/v1/checks/api', {
+    name: 'c',
+    groupId: group['id'],
+    environmentVariables: variables,
+    request: {
+      method: 'GET',
+      url: 'https://example.com/',
+      headers: [pair],
+      basicAuth: { username: 'ann', password: 'locked-password' },
+    },
+  });
+  const id = String(check['id']);
+  const groupId = String(group['id']);
+  const texts = ['locked-header', 'locked-value', 'locked-password', 'secret-value', 'open-value'];
+  const writer = ['locked-header', 'locked-value', 'locked-password', 'open-value'];
+  const paths = [
+    `/v1/checks/${id}`,
+    `/v1/checks/${id}?applyGroupSettings=true`,
+    `/v1/check-groups/${groupId}/checks/${id}`,
+    `/v1/check-groups/${groupId}`,
+    `/v2/check-groups/${groupId}`,
+  ];
+  expect(await seen(paths, texts)).toEqual({
+    ADMIN: writer,
+    READ_WRITE: writer,
+    READ_RUN: ['open-value'],
+    READ_ONLY: ['open-value'],
+  });
+  const lists = await seen(
+    ['/v1/checks', '/v1/check-groups', `/v1/check-groups/${groupId}/checks`],
+    ['locked-password'],
+  );
+  expect([lists['READ_RUN'], lists['READ_ONLY']]).toEqual([[], []]);
+
+  for (const variable of variables) await make('/v1/variables', variable);
+  expect(await seen(['/v1/variables'], ['locked-value', 'secret-value', 'open-value'])).toEqual({
+    ADMIN: ['locked-value', 'open-value'],
+    READ_WRITE: ['locked-value', 'open-value'],
+    READ_RUN: ['open-value'],
+    READ_ONLY: ['open-value'],
+  });
+  expect(
+    (await service.call('GET', '/v1/variables/LOCKED', { key: keys['READ_RUN'] ?? '' })).body['value'],
+  ).toBe('');
+});
+
+test('URLs that start runs and ping are for keys that may run', async () => {
+  const heartbeat = await make('/v1/checks/heartbeat', {
+    name: 'h',
+    heartbeat: { period: 1, periodUnit: 'hours', grace: 1, graceUnit: 'minutes' },
+  });
+  const { pingUrl } = heartbeat['heartbeat'] as { pingUrl: string };
+  const token = pingUrl.slice(pingUrl.lastIndexOf('/') + 1);
+  const forRunners = (text: string) => ({
+    ADMIN: [text],
+    READ_WRITE: [text],
+    READ_RUN: [text],
+    READ_ONLY: [],
+  });
+  expect(await seen([`/v1/checks/${String(heartbeat['id'])}`, '/v1/checks'], [token])).toEqual(
+    forRunners(token),
+  );
+
+  const request = { url: 'https://example.com/' };
+  const check = await make('/v1/checks/url', { name: 'u', locations: ['eu-west-1'], request });
+  const path = `/v1/triggers/checks/${String(check['id'])}`;
+  const trigger = await make(path, {});
+  expect(await seen([path], [String(trigger['token'])])).toEqual(forRunners(String(trigger['token'])));
+});
