@@ -66,6 +66,8 @@ import { LocationMetrics, registerLocationMetrics } from './locations/metrics-ro
 import { registerReporting, Report } from './analytics/reporting-routes.ts';
 import { PendingAnalysis, registerRootCauseAnalyses, RootCauseAnalysis } from './analyses/routes.ts';
 import { registerEvents } from './events/routes.ts';
+import { registerTimeline } from './timeline/routes.ts';
+import { Timeline } from './timeline/schema.ts';
 import { registerOverview } from './overview/routes.ts';
 import { ChecksOverview } from './overview/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
@@ -98,6 +100,7 @@ const components = [
   ...Object.values(checkSchemas).map(({ response }) => response),
   AnyCheck,
   ChecksOverview,
+  Timeline,
   CheckGroup,
   HeartbeatEvent,
   HeartbeatStats,
@@ -172,6 +175,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
     registerOverview(api, deps);
+    registerTimeline(api, deps);
     registerEvents(instance, api, deps);
     registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
     registerHeartbeatEvents(api, deps);
