@@ -52,6 +52,7 @@ import { registerIncidents } from './incidents/routes.ts';
 import { apiShape } from './http/body-shape.ts';
 import { bodyBytes, checkInput } from './http/input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './bundles/routes.ts';
+import { LocationAgents, registerLocationAgents } from './locations/agent-list-routes.ts';
 import { NewLocationKey } from './locations/keys.ts';
 import { MaintenanceSchema, MaintenanceUpdateSchema, MaintenanceWindow } from './maintenance/schema.ts';
 import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
@@ -134,6 +135,7 @@ const components = [
   TestSession,
   ListedTestSession,
   PrivateLocation,
+  LocationAgents,
   DataCenter,
   NewLocationKey,
   MaintenanceWindow,
@@ -189,6 +191,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerClientCertificates(api, deps);
     registerRuntimes(api);
     registerPrivateLocations(api, deps, { uses: locationUses });
+    registerLocationAgents(api, deps);
     registerLocations(api, deps);
     registerCheckResults(api, deps, { withErrorGroups });
     registerCheckResultAssets(api, deps);
