@@ -159,6 +159,7 @@ const floors: Record<string, readonly string[]> = {
     'analytics',
     'badges',
     'overview',
+    'timeline',
     'events',
     'pages',
     'pages/browser/base',

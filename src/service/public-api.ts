@@ -52,6 +52,7 @@ import { registerIncidents } from './incidents/routes.ts';
 import { apiShape } from './http/body-shape.ts';
 import { bodyBytes, checkInput } from './http/input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './bundles/routes.ts';
+import { LocationAgents, registerLocationAgents } from './locations/agent-list-routes.ts';
 import { NewLocationKey } from './locations/keys.ts';
 import { MaintenanceSchema, MaintenanceUpdateSchema, MaintenanceWindow } from './maintenance/schema.ts';
 import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
@@ -66,6 +67,8 @@ import { LocationMetrics, registerLocationMetrics } from './locations/metrics-ro
 import { registerReporting, Report } from './analytics/reporting-routes.ts';
 import { PendingAnalysis, registerRootCauseAnalyses, RootCauseAnalysis } from './analyses/routes.ts';
 import { registerEvents } from './events/routes.ts';
+import { registerTimeline } from './timeline/routes.ts';
+import { Timeline } from './timeline/schema.ts';
 import { registerOverview } from './overview/routes.ts';
 import { ChecksOverview } from './overview/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
@@ -98,6 +101,7 @@ const components = [
   ...Object.values(checkSchemas).map(({ response }) => response),
   AnyCheck,
   ChecksOverview,
+  Timeline,
   CheckGroup,
   HeartbeatEvent,
   HeartbeatStats,
@@ -131,6 +135,7 @@ const components = [
   TestSession,
   ListedTestSession,
   PrivateLocation,
+  LocationAgents,
   DataCenter,
   NewLocationKey,
   MaintenanceWindow,
@@ -172,6 +177,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
     registerOverview(api, deps);
+    registerTimeline(api, deps);
     registerEvents(instance, api, deps);
     registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
     registerHeartbeatEvents(api, deps);
@@ -185,6 +191,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerClientCertificates(api, deps);
     registerRuntimes(api);
     registerPrivateLocations(api, deps, { uses: locationUses });
+    registerLocationAgents(api, deps);
     registerLocations(api, deps);
     registerCheckResults(api, deps, { withErrorGroups });
     registerCheckResultAssets(api, deps);

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import { dayMs, hourMs, minuteMs } from '../../../src/durations.ts';
+import { uuidv7 } from '../../../src/service/engine/ids.ts';
+import { widthOf } from '../../../src/service/timeline/buckets.ts';
+import { analyticsBench, start } from '../../helpers/service/analytics-bench.ts';
+import { databases } from '../../helpers/service/database.ts';
+import type { Run } from '../../helpers/service/stored-results.ts';
+
+/** The timeline of a check: buckets from raw results and rollups, runs, and marks. */
+
+type Bucket = {
+  from: string;
+  count: number;
+  failed: number;
+  missed: number;
+  phases: { [phase: string]: number };
+};
+type Timeline = {
+  bucketSeconds: number;
+  series: { location: string | null; buckets: Bucket[] }[];
+  runs: { id: string; location: string; phases: { [phase: string]: number } | null }[] | null;
+  marks: { at: string; until?: string | null; kind: string; text: string; id: string }[];
+};
+
+const hour = Math.floor(start / hourMs) * hourMs;
+
+test('buckets are as narrow as the number of points allows, and whole hours where only rollups are left', () => {
+  const width = (ms: number, points: number, oldestRaw = 0) =>
+    widthOf({ from: new Date(hour - ms), to: new Date(hour) }, points, oldestRaw);
+  expect(width(hourMs, 60)).toBe(minuteMs);
+  expect(width(hourMs, 60, hour)).toBe(hourMs);
+  expect(width(dayMs, 200)).toBe(10 * minuteMs);
+  expect(width(30 * dayMs, 600)).toBe(2 * hourMs);
+  expect(width(30 * dayMs, 1)).toBeGreaterThanOrEqual(30 * dayMs);
+});
+
+describe.each(databases)('the timeline ($name)', (database) => {
+  describe.skipIf(database.unavailable)('with a database', () => {
+    const bench = analyticsBench(database);
+    const timeline = async (checkId: string, query = ''): Promise<Timeline> => {
+      const { status, body } = await bench.service.call<Timeline>(
+        'GET',
+        `/v1/checks/${checkId}/timeline?${query}`,
+      );
+      expect([status, status === 200 ? '' : body]).toEqual([200, '']);
+      return body;
+    };
+
+    test('hours are the same from raw results and from rollups, together and by location', async () => {
+      const checkId = await bench.create('URL');
+      const timings = { dns: 1, connect: 2, tls: 4, firstByte: 5, download: 6, remainder: 7, total: 25 };
+      const runs: Run[] = [];
+      for (let back = 20; back >= 0; back--) {
+        const at = hour - back * hourMs;
+        runs.push({ at, responseTime: 100 + back, timings });
+        runs.push({ at: at + 1, responseTime: 300, runLocation: 'us-east-1', timings });
+      }
+      runs.push({ at: hour - 5 * hourMs + 2, status: 'failed', responseTime: 5000 });
+      runs.push({ at: hour - 5 * hourMs + 3, status: 'errored', responseTime: 9 });
+      runs.push({ at: hour - 6 * hourMs, status: 'missed', responseTime: hourMs, details: { count: 3 } });
+      const ids = await bench.store(checkId, 'URL', runs);
+      const query = 'points=30';
+      const raw = [await timeline(checkId, query), await timeline(checkId, `${query}&groupBy=location`)];
+      await bench.rollUp();
+      const rolledUp = [await timeline(checkId, query), await timeline(checkId, `${query}&groupBy=location`)];
+      expect(rolledUp).toEqual(raw);
+      const [all, byLocation] = raw;
+      expect(all?.bucketSeconds).toBe(3600);
+      expect(all?.series[0]?.buckets).toHaveLength(21);
+      expect(all?.series[0]?.buckets[15]).toEqual({
+        from: new Date(hour - 5 * hourMs).toISOString(),
+        count: 4,
+        passed: 2,
+        degraded: 0,
+        failed: 1,
+        errored: 1,
+        missed: 1,
+        availability: 66.66,
+        p50: expect.closeTo(300, -1),
+        p95: expect.closeTo(5000, -2),
+        p99: expect.closeTo(5000, -2),
+        avg: expect.closeTo(1801.67, 1),
+        phases: { wait: 7, dns: 1, tcp: 2, firstByte: 9, download: 6 },
+      });
+      expect(all?.series[0]?.buckets[14]?.missed).toBe(2);
+      expect(byLocation?.series.map(({ location, buckets }) => [location, buckets.length])).toEqual([
+        ['eu-west-1', 21],
+        ['us-east-1', 21],
+      ]);
+      expect(all?.runs?.map(({ id }) => id)).toEqual(
+        ids.filter((_id, index) => runs[index]?.status !== 'missed').toSorted(),
+      );
+      expect(all?.runs?.[0]).toMatchObject({ location: 'eu-west-1', phases: timings });
+      const minutes = await timeline(checkId, `from=${hour / 1000}&to=${hour / 1000 + 600}&points=10`);
+      expect([minutes.bucketSeconds, minutes.series[0]?.buckets.map(({ count }) => count)]).toEqual([
+        60,
+        [2],
+      ]);
+    });
+
+    test('more than 1,000 runs are buckets only', async () => {
+      const checkId = await bench.create('URL');
+      const runs = Array.from({ length: 1_001 }, (_, n) => ({ at: hour - hourMs + n }));
+      await bench.store(checkId, 'URL', runs);
+      const { series, runs: shown } = await timeline(checkId);
+      expect([series[0]?.buckets.map(({ count }) => count), shown]).toEqual([[1_001], null]);
+    });
+
+    test('alerts, incidents and maintenance are marks; another account sees nothing', async () => {
+      const { db, account, call } = bench.service;
+      const checkId = await bench.create('URL');
+      const alert = (alertType: string, back: number) =>
+        db.query(
+          `insert into alerts (id, account_id, check_id, check_name, check_type, tags, alert_type, error, started_at, created_at)
+           values ($1, $2, $3, 'Check', 'URL', '{}', $4, $5, $6, $6)`,
+          [
+            uuidv7(),
+            account.id,
+            checkId,
+            alertType,
+            back === 3 ? 'No answer' : null,
+            new Date(hour - back * hourMs),
+          ],
+        );
+      await alert('ALERT_FAILURE', 3);
+      await alert('ALERT_RECOVERY', 2);
+      await alert('ALERT_FAILURE', 40);
+      await db.query(
+        `insert into status_page_incidents (id, account_id, name, severity, started_at, last_update_status, followed_check_id, created_at)
+         values ($1, $2, 'Shop is down', 'MAJOR', $3, 'INVESTIGATING', $4, $3)`,
+        [uuidv7(), account.id, new Date(hour - 2.5 * hourMs), checkId],
+      );
+      const { status } = await call('POST', '/v1/maintenance-windows', {
+        body: {
+          name: 'Upgrade',
+          startsAt: new Date(hour - hourMs).toISOString(),
+          endsAt: new Date(hour + hourMs).toISOString(),
+          timezone: 'UTC',
+          pauseAllChecks: true,
+        },
+      });
+      expect(status).toBe(201);
+      const { marks } = await timeline(checkId);
+      expect(marks.map(({ kind, text, until }) => [kind, text, until])).toEqual([
+        ['alert', 'Failure: No answer', undefined],
+        ['incident', 'Shop is down', null],
+        ['recovery', 'Recovery', undefined],
+        ['maintenance', 'Upgrade', new Date(hour + hourMs).toISOString()],
+      ]);
+      const foreign = await call('GET', `/v1/checks/${checkId}/timeline`, { key: bench.service.foreign.key });
+      expect(foreign.status).toBe(404);
+    });
+  });
+});
