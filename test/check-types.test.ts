@@ -13,7 +13,6 @@ const src = resolve(import.meta.dirname, '..', 'src');
 /** Lines that may compare, by a part of their text. */
 const allowed = [
   { text: `protocol === 'UDP' || protocol === 'TCP'`, why: 'transports of a DNS check, not check types' },
-  { text: `?.checkType === 'PLAYWRIGHT'`, why: 'the page runs in a browser and cannot import the tables' },
 ];
 
 const name = `['"](?:${checkTypes.join('|')})['"]`;
