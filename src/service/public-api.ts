@@ -72,6 +72,8 @@ import { Timeline } from './timeline/schema.ts';
 import { registerOverview } from './overview/routes.ts';
 import { ChecksOverview } from './overview/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
+import { registerSuiteRuns, SuiteRuns } from './results/suite-run-routes.ts';
+import { ActiveRuns, registerActiveRuns } from './sessions/active-run-routes.ts';
 import { registerSnippets, Snippet } from './accounts/snippets/routes.ts';
 import { registerStatusPageIncidentUpdates } from './incidents/page-update-routes.ts';
 import { registerStatusPageIncidents } from './incidents/page-routes.ts';
@@ -102,6 +104,8 @@ const components = [
   AnyCheck,
   ChecksOverview,
   Timeline,
+  ActiveRuns,
+  SuiteRuns,
   CheckGroup,
   HeartbeatEvent,
   HeartbeatStats,
@@ -178,6 +182,8 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
     registerOverview(api, deps);
     registerTimeline(api, deps);
+    registerActiveRuns(api, deps);
+    registerSuiteRuns(api, deps);
     registerEvents(instance, api, deps);
     registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
     registerHeartbeatEvents(api, deps);

@@ -15,7 +15,7 @@ export type AlertContext = {
 
 /** The page that shows the result; null for an alert without a result. */
 export function resultLink({ alert, publicUrl }: AlertContext): string | null {
-  return alert.resultId === null ? null : `${publicUrl}/#result=${alert.checkId}/${alert.resultId}`;
+  return alert.resultId === null ? null : `${publicUrl}/checks/${alert.checkId}/runs/${alert.resultId}`;
 }
 
 /** Variables for templates (facts, 4.4). Fields that the alert does not have are empty. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, preHandlerAsyncHookHandler } from 'fastify';
 import { pageDocument, serveAssets } from '../http/page-files.ts';
+import { serveTraceViewer } from './trace-viewer.ts';
 
 /**
  * The pages for people: one document for all addresses, whose code is in browser/. It uses the public API only, with the
@@ -12,7 +13,7 @@ const policy = [
   "style-src 'self'",
   "connect-src 'self'",
   "img-src 'self' data: blob:",
-  'media-src blob:',
+  "media-src 'self' blob:",
   "frame-src 'self'",
   "font-src 'self' data:",
   "base-uri 'none'",
@@ -53,6 +54,7 @@ export function registerWeb(
   { signInOnce }: { signInOnce: preHandlerAsyncHookHandler },
 ): void {
   serveAssets(app);
+  serveTraceViewer(app);
   const document = pageDocument(securityHeaders);
   const schema = { hide: true };
   app.get('/', { schema }, document);

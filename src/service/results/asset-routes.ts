@@ -143,7 +143,10 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
 }
 
 /** Kinds that a browser may display; others are downloaded. A target's page never runs in our origin. */
-const shown = /^(image\/(png|jpeg|gif|webp)|video\/(webm|mp4)|text\/plain|text\/html|application\/json)\b/i;
+const shown = /^(image\/(png|jpeg|gif|webp)|video\/(webm|mp4)|text\/plain|application\/json)\b/i;
+
+/** A file that is opened by itself is shown, and runs nothing. */
+const filePolicy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
 
 async function sendFile(
   reply: FastifyReply,
@@ -163,7 +166,7 @@ async function sendFile(
     .header('content-length', size)
     .header('content-disposition', disposition)
     .header('x-content-type-options', 'nosniff')
-    .header('content-security-policy', 'sandbox allow-scripts')
+    .header('content-security-policy', filePolicy)
     .header('cache-control', 'private, max-age=3600')
     .send(stream);
 }

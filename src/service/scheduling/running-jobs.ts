@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** A run in progress, as the web page shows it. */
+/** A run in progress, as the list of active runs shows it. */
 export type RunningJob = {
   jobId: string;
   sequenceId: string;

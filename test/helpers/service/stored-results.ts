@@ -18,6 +18,8 @@ export type Run = {
   attempts?: number;
   timings?: object | null;
   details?: object;
+  log?: readonly object[];
+  artifacts?: readonly object[];
 };
 
 /** Stores results as agents' reports do, and notes their hours as the follower of finished runs does; their ids. */
@@ -54,8 +56,8 @@ export async function storeRuns(
         assertions: [],
         timings: run.timings ?? null,
         details: run.details ?? {},
-        artifacts: [],
-        log: [],
+        artifacts: run.artifacts ?? [],
+        log: run.log ?? [],
       }),
       sslDaysRemaining: null,
     };

@@ -278,7 +278,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
         (
           await api.call<{ runs: Fields[] }>(
             'GET',
-            `/web/suite-runs?checkId=${id}`,
+            `/v1/checks/${id}/suite-runs`,
             key === undefined ? {} : { key },
           )
         ).body.runs;
@@ -287,9 +287,9 @@ describe.each(databases)('jobs of suites: $name', (database) => {
         ['passed', readable, 'office'],
         ['passed', totals, 'office'],
       ]);
-      expect(await runs(api.foreign.key)).toEqual([]);
-      const nonsense = await api.call<{ runs: Fields[] }>('GET', `/web/suite-runs?checkId=nonsense`);
-      expect(nonsense.body.runs).toEqual([]);
+      expect(await runs(api.foreign.key)).toBeUndefined();
+      const nonsense = await api.call('GET', '/v1/checks/nonsense/suite-runs');
+      expect(nonsense.status).toBe(404);
     });
 
     it('end with a reason where their bundle is missing', async () => {

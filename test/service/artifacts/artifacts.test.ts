@@ -160,13 +160,13 @@ describe.each(databases)('artifacts: $name', (database) => {
         shown.map(({ url }) => fetch(url ?? '', { headers: { authorization: `Bearer ${api.account.key}` } })),
       );
       const headersOf = (name: string) => answers.map(({ headers }) => headers.get(name));
-      expect(headersOf('content-type')).toEqual(['application/zip', 'text/html; charset=utf-8']);
+      expect(headersOf('content-type')).toEqual(['application/zip', 'application/octet-stream']);
       expect(headersOf('content-disposition')).toEqual([
         'attachment; filename="trace.zip"',
-        'inline; filename="page.html"',
+        'attachment; filename="page.html"',
       ]);
       expect(headersOf('x-content-type-options')).toEqual(['nosniff', 'nosniff']);
-      expect(headersOf('content-security-policy')[1]).toMatch(/^sandbox/);
+      expect(headersOf('content-security-policy')[1]).toMatch(/; sandbox$/);
       const bodies = await Promise.all(
         answers.map(async (answer) => Buffer.from(await answer.arrayBuffer())),
       );

@@ -32,7 +32,7 @@ test('EMAIL: a mail with text and HTML, in which the texts of the alert are esca
     '1235 ms',
     '503 Service Unavailable',
     'team:shop',
-    `#result=${checkId}/${resultId}`,
+    `/checks/${checkId}/runs/${resultId}`,
   ]) {
     expect(mail.text).toContain(text);
     expect(mail.html).toContain(text);
@@ -128,7 +128,7 @@ test('CHAT_A: a message in a room', async () => {
       channel: '#ops',
       text: title,
       attachments: [
-        expect.objectContaining({ title, color: '#2c9a4b', title_link: expect.stringContaining('#result=') }),
+        expect.objectContaining({ title, color: '#2c9a4b', title_link: expect.stringContaining('/runs/') }),
       ],
     },
   ]);
@@ -228,7 +228,7 @@ test('SMS and CALL: a gateway is asked', async () => {
     {
       to: '+31612345678',
       name: 'Duty',
-      message: `${message} https://monitoring.example/#result=${checkId}/${resultId}`,
+      message: `${message} https://monitoring.example/checks/${checkId}/runs/${resultId}`,
     },
     { to: '+31612345678', name: '', message: `${message}.` },
   ]);

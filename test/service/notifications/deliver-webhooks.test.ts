@@ -110,7 +110,7 @@ test('WEBHOOK: every variable of an alert, of the account and of the group', asy
     CHECK_DESCRIPTION: 'The <b>front</b>',
     GROUP_NAME: 'Shop',
     CHECK_RESULT_ID: resultId,
-    RESULT_LINK: `https://monitoring.example/#result=${checkId}/${resultId}`,
+    RESULT_LINK: `https://monitoring.example/checks/${checkId}/runs/${resultId}`,
     RUN_LOCATION: 'Ireland',
     REGION: 'eu-west-1',
     RESPONSE_TIME: '1234.5',

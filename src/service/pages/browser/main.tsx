@@ -7,6 +7,10 @@ import { followTheme } from './base/theme.ts';
 
 /** The entry of the pages: everything else is loaded when its page is opened. */
 
+const [, checkId, resultId] = /^#result=([0-9a-f-]{36})\/([0-9a-f-]{36})$/.exec(location.hash) ?? [];
+// Alerts that were sent by older versions link to #result=….
+if (checkId !== undefined && resultId !== undefined)
+  history.replaceState(null, '', `/checks/${checkId}/runs/${resultId}`);
 followTheme();
 followLinks(isPage);
 void readUser();

@@ -3,11 +3,12 @@ import { match } from './base/router.ts';
 
 /** The addresses of all pages: one row per page, which loads its code when it is opened. */
 
-
 type Row = { readonly path: string; readonly title: string; readonly load: () => Promise<PageModule> };
 
 export const pageTable: readonly Row[] = [
   { path: '/', title: 'Checks', load: () => import('./home/page.tsx') },
+  { path: '/checks/:id', title: 'Check', load: () => import('./checks/page.tsx') },
+  { path: '/checks/:id/runs/:resultId', title: 'Run', load: () => import('./runs/page.tsx') },
 ];
 
 /** The row of an address, and the parts of the address; null = there is no such page. */

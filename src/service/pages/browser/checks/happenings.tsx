@@ -1,0 +1,30 @@
+import { Moment } from '../parts/time.tsx';
+import type { Mark } from './timeline.ts';
+
+/** What happened to the check, as text: the marks of the chart. */
+export function Happenings({ marks, checkId }: { marks: readonly Mark[]; checkId: string }) {
+  if (marks.length === 0) return null;
+  return (
+    <section class="card" aria-label="What happened">
+      <h2>What happened</h2>
+      <ul class="tests">
+        {[...marks]
+          .sort((a, b) => (a.at < b.at ? 1 : -1))
+          .slice(0, 50)
+          .map((mark) => (
+            <li key={`${mark.kind} ${mark.id}`} class="test-line">
+              <Moment at={mark.at} />
+              <span class="word">{mark.kind}</span>
+              <span class="break">
+                {mark.kind === 'alert' || mark.kind === 'recovery' ? (
+                  <a href={`/checks/${checkId}?tab=alerts`}>{mark.text}</a>
+                ) : (
+                  mark.text
+                )}
+              </span>
+            </li>
+          ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,92 @@
+import { get, withQuery } from '../base/service.ts';
+import { useLoad } from '../base/load.ts';
+import { useReloadOn } from '../base/live.ts';
+import { usePlace } from '../base/router.ts';
+import { milliseconds } from '../base/words.ts';
+import { RangePicker, rangeOf } from '../charts/range.tsx';
+import { Bars } from '../parts/bars.tsx';
+import { Empty, Shown } from '../parts/notice.tsx';
+import { Suite } from '../suites/suite.tsx';
+import { Heartbeat } from './heartbeat.tsx';
+import { Happenings } from './happenings.tsx';
+import { ResponseCharts } from './response-charts.tsx';
+import { figuresOf, type Timeline } from './timeline.ts';
+import type { Check, InShort } from './types.ts';
+
+/** Charts of the check over any time, with what happened to it. */
+export function Overview({ check, inShort }: { check: Check; inShort: InShort | null }) {
+  const { query } = usePlace();
+  const range = rangeOf(query);
+  const path = `/v1/checks/${check.id}/timeline`;
+  const read = (groupBy?: 'location') => async (signal: AbortSignal) => {
+    const now = rangeOf(query);
+    const span = { from: Math.floor(now.from / 1000), to: Math.ceil(now.to / 1000) };
+    return get<Timeline>(withQuery(path, { ...span, groupBy, points: 200 }), signal);
+  };
+  // A preset moves with time: its name is the key, and live events read it again.
+  const key = `${check.id} ${range.preset ?? `${range.from} ${range.to}`}`;
+  const whole = useLoad(`timeline ${key}`, read(), { keep: true });
+  const places = useLoad(`places ${key}`, read('location'), { keep: true });
+  useReloadOn(['run'], () => (whole.reload(), places.reload()), { checkId: check.id, everyMs: 5000 });
+  // A check that never ran has no status.
+  const status = useLoad(inShort?.lastRunAt ? `status ${check.id}` : null, (signal) =>
+    get<{ sslDaysRemaining: number | null }>(`/v1/check-statuses/${check.id}`, signal),
+  );
+  return (
+    <>
+      {check.checkType === 'HEARTBEAT' && <Heartbeat check={check} />}
+      <RangePicker />
+      <Shown of={whole} what="the charts">
+        {(timeline) => {
+          const figures = figuresOf(timeline);
+          return (
+            <>
+              <div class="figures">
+                <Figure
+                  title="Availability"
+                  value={figures.availability === null ? '–' : `${figures.availability.toFixed(2)} %`}
+                />
+                <Figure title="Runs" value={String(figures.count)} />
+                <Figure title="Failed" value={String(figures.failed)} />
+                <Figure title="Median" value={milliseconds(figures.p50)} />
+                <Figure title="p95" value={milliseconds(figures.p95)} />
+                <Figure title="p99" value={milliseconds(figures.p99)} />
+                {typeof status.value?.sslDaysRemaining === 'number' && (
+                  <Figure title="Certificate ends in" value={`${status.value.sslDaysRemaining} days`} />
+                )}
+              </div>
+              {inShort !== null && (
+                <div class="card">
+                  <h2>Last 24 hours</h2>
+                  <div class="wide-bars">
+                    <Bars bars={inShort.bars} />
+                  </div>
+                </div>
+              )}
+              {figures.count === 0 ? (
+                <div class="card">
+                  <Empty title="No runs in this time.">Choose a longer time, or run the check now.</Empty>
+                </div>
+              ) : (
+                check.checkType !== 'HEARTBEAT' && (
+                  <ResponseCharts timeline={timeline} places={places.value ?? null} />
+                )
+              )}
+              <Happenings marks={timeline.marks} checkId={check.id} />
+            </>
+          );
+        }}
+      </Shown>
+      {check.checkType === 'PLAYWRIGHT' && <Suite checkId={check.id} />}
+    </>
+  );
+}
+
+function Figure({ title, value }: { title: string; value: string }) {
+  return (
+    <div class="figure">
+      <b>{value}</b>
+      <span class="soft">{title}</span>
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+import { useEffect } from 'preact/hooks';
+import type { PageProps } from '../base/page.ts';
+import { useLoad } from '../base/load.ts';
+import { useReloadOn } from '../base/live.ts';
+import { usePlace } from '../base/router.ts';
+import { get, withQuery } from '../base/service.ts';
+import { Shown } from '../parts/notice.tsx';
+import { currentTab, Tabs } from '../parts/tabs.tsx';
+import { ActiveRuns } from './active-runs.tsx';
+import { Actions } from './actions.tsx';
+import { SentAlerts } from './alerts.tsx';
+import { ErrorGroups } from './errors.tsx';
+import { Head } from './head.tsx';
+import { Overview } from './overview.tsx';
+import { Runs } from './runs-list.tsx';
+import { Settings } from './settings.tsx';
+import type { Check, InShort } from './types.ts';
+
+const tabs = [
+  { id: 'overview', title: 'Overview' },
+  { id: 'runs', title: 'Runs' },
+  { id: 'errors', title: 'Errors' },
+  { id: 'alerts', title: 'Alerts' },
+  { id: 'settings', title: 'Settings' },
+] as const;
+
+/** One check: its state, charts, runs, errors and alerts. */
+export function Page({ params: { id = '' } }: PageProps) {
+  const { query } = usePlace();
+  const check = useLoad(`check ${id}`, (signal) =>
+    get<Check>(`/v1/checks/${encodeURIComponent(id)}`, signal),
+  );
+  const inShort = useLoad(`short ${id}`, async (signal) => {
+    const path = withQuery('/v1/checks-overview', { search: id, limit: 1 });
+    const { entries } = await get<{ entries: InShort[] }>(path, signal);
+    return entries.find((entry) => entry.id === id) ?? null;
+  });
+  useReloadOn(['run', 'state', 'check'], inShort.reload, { checkId: id, everyMs: 1500 });
+  useReloadOn(['check'], check.reload, { checkId: id });
+  const name = check.value?.name;
+  useEffect(() => {
+    document.title = name ?? 'Check';
+  }, [name]);
+  const tab = currentTab(tabs, query);
+  return (
+    <>
+      <nav class="crumbs" aria-label="Where you are">
+        <a href="/">Checks</a>
+        {inShort.value?.groupName && <> › {inShort.value.groupName}</>}
+      </nav>
+      <Shown of={check} what="the check">
+        {(value) => (
+          <>
+            <Head check={value} inShort={inShort.value ?? null}>
+              <Actions check={value} reload={check.reload} />
+            </Head>
+            <ActiveRuns checkId={id} />
+            <Tabs label="Parts of the check" tabs={tabs} />
+            {tab === 'overview' && <Overview check={value} inShort={inShort.value ?? null} />}
+            {tab === 'runs' && <Runs check={value} />}
+            {tab === 'errors' && <ErrorGroups checkId={id} />}
+            {tab === 'alerts' && <SentAlerts checkId={id} />}
+            {tab === 'settings' && <Settings check={value} />}
+          </>
+        )}
+      </Shown>
+      {check.value === undefined && check.error !== undefined && <h1>Check</h1>}
+    </>
+  );
+}

@@ -1,0 +1,167 @@
+import { useEffect, useState } from 'preact/hooks';
+import { get, withQuery } from '../base/service.ts';
+import { useLoad } from '../base/load.ts';
+import { useLive } from '../base/live.ts';
+import { setQuery, usePlace } from '../base/router.ts';
+import { milliseconds } from '../base/words.ts';
+import { hasRange, RangePicker, rangeOf } from '../charts/range.tsx';
+import { Empty, Shown } from '../parts/notice.tsx';
+import { Status } from '../parts/status.tsx';
+import { Ago } from '../parts/time.tsx';
+import type { Run } from '../runs/types.ts';
+import type { Check } from './types.ts';
+
+const limit = 25;
+type Page = { readonly entries: Run[]; readonly nextId: string | null };
+const fields = 'id,status,reason,runLocation,responseTime,startedAt,resultType,attempts,totals';
+
+/** The runs of a check with filters. New runs wait behind a button, so that nothing moves while someone reads. */
+export function Runs({ check }: { check: Check }) {
+  const { query } = usePlace();
+  const location = query.get('location') ?? '';
+  const status = query.get('status') ?? '';
+  const attempts = query.get('attempts') ?? '';
+  const range = hasRange(query) ? rangeOf(query) : null;
+  const [more, setMore] = useState<readonly Page[]>([]);
+  const [fresh, setFresh] = useState(0);
+  const address = (nextId?: string) =>
+    withQuery(`/v2/check-results/${check.id}`, {
+      limit,
+      nextId,
+      fields,
+      location,
+      hasFailures: status === 'failed' ? true : undefined,
+      resultType: attempts === '' ? 'FINAL' : attempts,
+      from: range === null ? undefined : Math.floor(range.from / 1000),
+      to: range === null ? undefined : Math.ceil(range.to / 1000),
+    });
+  const key = `runs ${check.id} ${location} ${status === 'failed'} ${attempts} ${range?.preset ?? `${range?.from} ${range?.to}`}`;
+  const first = useLoad(key, (signal) => get<Page>(address(), signal), { keep: true });
+  useEffect(() => {
+    setMore([]);
+    setFresh(0);
+  }, [key]);
+  useLive(
+    ['run'],
+    ({ type }) => setFresh((number) => (type === 'reset' ? Math.max(1, number) : number + 1)),
+    {
+      checkId: check.id,
+    },
+  );
+  const show = () => {
+    setFresh(0);
+    setMore([]);
+    first.reload();
+  };
+  const pages = first.value === undefined ? [] : [first.value, ...more];
+  const runs = pages
+    .flatMap(({ entries }) => entries)
+    .filter((run) => status === '' || run.status === status);
+  const nextId = pages.at(-1)?.nextId ?? null;
+  const places = [...(check.locations ?? []), ...(check.privateLocations ?? [])];
+  return (
+    <section aria-label="Runs">
+      <div class="filters">
+        <label>
+          Status{' '}
+          <select value={status} onChange={({ currentTarget: { value } }) => setQuery({ status: value })}>
+            <option value="">any</option>
+            {['passed', 'degraded', 'failed', 'errored', 'cancelled', 'missed'].map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Location{' '}
+          <select value={location} onChange={({ currentTarget: { value } }) => setQuery({ location: value })}>
+            <option value="">any</option>
+            {places.map((place) => (
+              <option key={place} value={place}>
+                {place}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Show{' '}
+          <select value={attempts} onChange={({ currentTarget: { value } }) => setQuery({ attempts: value })}>
+            <option value="">final results</option>
+            <option value="ATTEMPT">repeated attempts</option>
+            <option value="ALL">both</option>
+          </select>
+        </label>
+      </div>
+      <RangePicker />
+      <div role="status">
+        {fresh > 0 && (
+          <button type="button" onClick={show}>
+            {fresh} new {fresh === 1 ? 'run' : 'runs'}
+          </button>
+        )}
+      </div>
+      <Shown of={first} what="the runs">
+        {() =>
+          runs.length === 0 ? (
+            <div class="card">
+              <Empty title="No run matches.">Change the filters, or choose a longer time.</Empty>
+            </div>
+          ) : (
+            <div class="card flush" tabIndex={0} role="region" aria-label="List of runs">
+              <table class="runs-table">
+                <thead>
+                  <tr>
+                    <th scope="col">Status</th>
+                    <th scope="col">Started</th>
+                    <th scope="col">Location</th>
+                    <th scope="col" class="number">
+                      Time
+                    </th>
+                    <th scope="col">Reason</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {runs.map((run) => (
+                    <tr key={run.id}>
+                      <td>
+                        <Status status={run.status} />
+                      </td>
+                      <td>
+                        <a href={`/checks/${check.id}/runs/${run.id}`}>
+                          <Ago at={run.startedAt} />
+                        </a>
+                        {run.resultType === 'ATTEMPT' && <div class="soft">repeated</div>}
+                        {run.resultType === 'FINAL' && run.attempts > 0 && (
+                          <div class="soft">
+                            {run.attempts} {run.attempts === 1 ? 'retry' : 'retries'}
+                          </div>
+                        )}
+                      </td>
+                      <td>{run.runLocation}</td>
+                      <td class="number">{milliseconds(run.responseTime)}</td>
+                      <td class="break">{run.reason?.message ?? ''}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Shown>
+      {nextId !== null && (
+        <button
+          type="button"
+          onClick={() =>
+            void get<Page>(address(nextId)).then(
+              (page) => setMore((known) => [...known, page]),
+              () => first.reload(),
+            )
+          }
+        >
+          Show older runs
+        </button>
+      )}
+    </section>
+  );
+}
