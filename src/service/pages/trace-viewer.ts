@@ -85,7 +85,8 @@ function policyOf(html: string): string {
     "font-src 'self' data:",
     "media-src 'self' blob:",
     "worker-src 'self'",
-    "frame-src 'self' blob:",
+    // A snapshot that is still to come is an empty data: document.
+    "frame-src 'self' data:",
     "manifest-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",

@@ -41,10 +41,11 @@ export function showRange(from: number, to: number): void {
   setQuery({ from: iso(from), to: iso(end), range: null, page: null }, { replace: false });
 }
 
-/** Presets, zoom by buttons, and two fields for any other time. */
-export function RangePicker() {
+/** Presets, zoom by buttons, and two fields for any other time. With `withAll`, an address without a time means all times. */
+export function RangePicker({ withAll = false }: { withAll?: boolean }) {
   const { query } = usePlace();
   const { from, to, preset } = rangeOf(query);
+  const isAll = withAll && !hasRange(query);
   const width = to - from;
   const zoom = (factor: number) => {
     const middle = (from + to) / 2;
@@ -53,14 +54,23 @@ export function RangePicker() {
   const move = (by: number) => showRange(from + width * by, to + width * by);
   return (
     <div class="range" role="group" aria-label="Time shown">
+      {withAll && (
+        <button
+          type="button"
+          aria-pressed={isAll}
+          onClick={() => setQuery({ range: null, from: null, to: null, page: null }, { replace: false })}
+        >
+          All
+        </button>
+      )}
       {presets.map(({ id, title }) => (
         <button
           key={id}
           type="button"
-          aria-pressed={preset === id}
+          aria-pressed={!isAll && preset === id}
           onClick={() =>
             setQuery(
-              { range: id === usual.id ? null : id, from: null, to: null, page: null },
+              { range: id === usual.id && !withAll ? null : id, from: null, to: null, page: null },
               { replace: false },
             )
           }

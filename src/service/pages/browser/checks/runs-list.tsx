@@ -93,7 +93,7 @@ export function Runs({ check }: { check: Check }) {
           </select>
         </label>
       </div>
-      <RangePicker />
+      <RangePicker withAll />
       <div role="status">
         {fresh > 0 && (
           <button type="button" onClick={show}>

@@ -32,7 +32,9 @@ export function Log({ run }: { run: Run }) {
           />
         </label>
         <span class="soft" role="status">
-          {wanted.trim() === '' ? `${lines.length} lines` : `${found.length} of ${lines.length} lines`}
+          {wanted.trim() === ''
+            ? `${lines.length} ${lines.length === 1 ? 'line' : 'lines'}`
+            : `${found.length} of ${lines.length} lines`}
         </span>
       </div>
       <ol class="log" tabIndex={0} aria-label="Log lines">
