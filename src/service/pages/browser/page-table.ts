@@ -7,6 +7,9 @@ type Row = { readonly path: string; readonly title: string; readonly load: () =>
 
 export const pageTable: readonly Row[] = [
   { path: '/', title: 'Checks', load: () => import('./home/page.tsx') },
+  { path: '/groups', title: 'Groups', load: () => import('./groups/list-page.tsx') },
+  { path: '/groups/:id', title: 'Group', load: () => import('./groups/page.tsx') },
+  { path: '/reports', title: 'Reports', load: () => import('./reports/page.tsx') },
   { path: '/checks/:id', title: 'Check', load: () => import('./checks/page.tsx') },
   { path: '/checks/:id/runs/:resultId', title: 'Run', load: () => import('./runs/page.tsx') },
 ];

@@ -1,0 +1,100 @@
+import { usePlace } from '../base/router.ts';
+import { getList, send } from '../base/service.ts';
+import { useLoad } from '../base/load.ts';
+import { useMay } from '../base/user.ts';
+import { ask } from '../parts/dialog.tsx';
+import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { Empty, Shown } from '../parts/notice.tsx';
+import { pageOf, Paging } from '../parts/paging.tsx';
+import type { Group } from './types.ts';
+
+const limit = 100;
+
+/** All check groups. */
+export function Page() {
+  const page = pageOf(usePlace().query);
+  const mayWrite = useMay('READ_WRITE');
+  const path = `/v2/check-groups?limit=${limit}&page=${page}`;
+  const groups = useLoad(path, (signal) => getList<Group>(path, signal), { keep: true });
+  const remove = async ({ id, name }: Group) => {
+    const isSure = await ask({
+      title: 'Delete the group?',
+      text: `${name} can be deleted when it has no checks.`,
+      action: 'Delete',
+      isDangerous: true,
+    });
+    if (!isSure) return;
+    try {
+      await send('DELETE', `/v2/check-groups/${id}`);
+      sayDone('The group was deleted.');
+      groups.reload();
+    } catch (error) {
+      sayFailed(error);
+    }
+  };
+  return (
+    <>
+      <header class="page-head">
+        <nav class="crumbs" aria-label="Path">
+          <a href="/">Checks</a>
+        </nav>
+        <h1>Groups</h1>
+      </header>
+      <Shown of={groups} what="groups">
+        {({ entries, total }) =>
+          entries.length === 0 ? (
+            <div class="card">
+              <Empty title="There are no groups yet">
+                Checks of a group share locations, tags and alerts.
+              </Empty>
+            </div>
+          ) : (
+            <>
+              <div class="card flush">
+                <table>
+                  <thead>
+                    <tr>
+                      <th scope="col">Name</th>
+                      <th scope="col">State</th>
+                      <th scope="col">Tags</th>
+                      {mayWrite && <th scope="col">Actions</th>}
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {entries.map((group) => (
+                      <tr key={group.id}>
+                        <td class="any-break">
+                          <a href={`/groups/${group.id}`}>{group.name}</a>
+                        </td>
+                        <td>
+                          {group.activated ? 'active' : 'paused'}
+                          {group.muted && ', muted'}
+                        </td>
+                        <td class="any-break">{group.tags.join(', ') || '–'}</td>
+                        {mayWrite && (
+                          <td>
+                            <div class="buttons">
+                              <button
+                                type="button"
+                                class="danger"
+                                aria-label={`Delete ${group.name}`}
+                                onClick={() => void remove(group)}
+                              >
+                                Delete
+                              </button>
+                            </div>
+                          </td>
+                        )}
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+              <Paging total={total ?? entries.length} limit={limit} />
+            </>
+          )
+        }
+      </Shown>
+    </>
+  );
+}

@@ -1,0 +1,127 @@
+import { useMemo, useState } from 'preact/hooks';
+import { useLoad, type Loaded } from '../base/load.ts';
+import type { PageProps } from '../base/page.ts';
+import { usePlace } from '../base/router.ts';
+import { get, send } from '../base/service.ts';
+import { useMay } from '../base/user.ts';
+import { Filters } from '../home/filters.tsx';
+import { CheckList } from '../home/list.tsx';
+import { useOverview } from '../home/overview.ts';
+import { listPath, readQuery } from '../home/query.ts';
+import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { Shown } from '../parts/notice.tsx';
+import type { Group } from './types.ts';
+
+/** One group: its checks and its settings. */
+export function Page({ params: { id = '' } }: PageProps) {
+  const path = `/v2/check-groups/${encodeURIComponent(id)}`;
+  const group = useLoad(path, (signal) => get<Group>(path, signal));
+  return (
+    <Shown of={group} what="the group">
+      {(value) => <Content group={value} loaded={group} />}
+    </Shown>
+  );
+}
+
+function Content({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
+  const { query: address } = usePlace();
+  const query = useMemo(() => ({ ...readQuery(address), groupId: [], isByGroup: false }), [address]);
+  const list = useOverview(listPath(query, [String(group.id)]));
+  return (
+    <>
+      <header class="page-head">
+        <nav class="crumbs" aria-label="Path">
+          <a href="/">Checks</a> / <a href="/groups">Groups</a>
+        </nav>
+        <h1>{group.name}</h1>
+        <Actions group={group} loaded={loaded} />
+      </header>
+      <Settings group={group} />
+      <h2>Checks</h2>
+      <Shown of={{ ...list, set: () => undefined }} what="checks">
+        {(value) => (
+          <>
+            <Filters query={query} tags={value.tags} />
+            <CheckList list={list} query={query} value={value} />
+          </>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+function Actions({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
+  const mayWrite = useMay('READ_WRITE');
+  const [isBusy, setBusy] = useState(false);
+  const work = async (action: () => Promise<void>) => {
+    setBusy(true);
+    try {
+      await action();
+    } catch (error) {
+      sayFailed(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const change = (body: Partial<Pick<Group, 'activated' | 'muted'>>, done: string) =>
+    work(async () => {
+      const changed = await send<Group>('PUT', `/v2/check-groups/${group.id}`, body);
+      loaded.set(() => changed);
+      sayDone(done);
+    });
+  return (
+    <div class="buttons">
+      {mayWrite && (
+        <>
+          <button
+            type="button"
+            disabled={isBusy}
+            onClick={() =>
+              void change({ activated: !group.activated }, group.activated ? 'Paused.' : 'Resumed.')
+            }
+          >
+            {group.activated ? 'Pause' : 'Resume'}
+          </button>
+          <button
+            type="button"
+            disabled={isBusy}
+            onClick={() => void change({ muted: !group.muted }, group.muted ? 'Alerts are sent.' : 'Muted.')}
+          >
+            {group.muted ? 'Unmute' : 'Mute'}
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Settings({ group }: { group: Group }) {
+  const places = [...group.locations, ...group.privateLocations];
+  return (
+    <section class="card" aria-label="Settings">
+      <dl class="facts">
+        <dt>State</dt>
+        <dd>
+          {group.activated ? 'active' : 'paused'}
+          {group.muted && ', muted'}
+        </dd>
+        <dt>Tags</dt>
+        <dd>{group.tags.join(', ') || 'none'}</dd>
+        <dt>Locations</dt>
+        <dd>{places.join(', ') || 'those of each check'}</dd>
+        <dt>Concurrency</dt>
+        <dd>{group.concurrency} checks at a time when its trigger is called</dd>
+        <dt>Variables</dt>
+        <dd>{group.environmentVariables.map(({ key }) => key).join(', ') || 'none'}</dd>
+        <dt>Alerts</dt>
+        <dd>
+          {group.useGlobalAlertSettings === null
+            ? 'as each check says'
+            : group.useGlobalAlertSettings
+              ? 'the settings of the account'
+              : 'settings of the group'}
+        </dd>
+      </dl>
+    </section>
+  );
+}
