@@ -264,6 +264,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
         },
         lines: [],
         secrets: [],
+        withheld: [],
       });
       expect(scripted.seen).toEqual([]);
       const rules = { shouldFail: true, degradedResponseTime: null, maxResponseTime: null };

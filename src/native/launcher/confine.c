@@ -110,7 +110,7 @@ void become_program(const struct plan *plan, bool in_namespaces, int failures, s
   if (filter_supported() && (error = install_filter(plan, in_namespaces, getpid())) != 0) {
     report_missing(failures, "seccomp", error);
   }
-  if ((error = confine_network()) != 0) {
+  if ((error = confine_network(in_namespaces)) != 0) {
     failure->error = error;
     snprintf(failure->step, sizeof failure->step, "network");
     return;

@@ -92,17 +92,17 @@ int landlock_version(void);
 int install_landlock(const struct plan *plan);
 
 /*
- * network/guard.c, in the order of their calls: before the fork; in the program, before all filters and after
- * them (an errno = it must not run), and in
- * every other process that the fork left with the program's end; in the supervisor before and after the program runs.
+ * network/handover.c, in the order of their calls: before the fork; in the program, before all filters and after
+ * them (an errno = it must not run), and in every other process that the fork left with the program's end; in the
+ * supervisor, which then answers the program's calls in threads of its own, and if no program has started.
  */
 int prepare_network(const struct plan *plan);
 int prepare_handover(void);
 bool can_copy_descriptors(void);
-int confine_network(void);
+int confine_network(bool in_namespaces);
 void leave_network_to_program(void);
-bool take_network(void);
-bool guard_network(void);
+void take_network(void);
+void abandon_network(void);
 /* network/rules.c: false if the rule is malformed or there are too many. */
 bool add_network_rule(const char *text);
 

@@ -85,5 +85,7 @@ bool start_program(struct plan *plan, struct started *started) {
   }
   if (statuses[0] >= 0) close(statuses[0]);
   if (pid > 0) waitpid(pid, NULL, 0);
-  return again && start_program(plan, started);
+  if (!again) return false;
+  abandon_network();
+  return start_program(plan, started);
 }

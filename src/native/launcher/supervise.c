@@ -169,11 +169,6 @@ int supervise(const struct plan *given) {
   plan.yields = !has_priority && plan.programs_at_once > 0;
   struct started started;
   if (!start_program(&plan, &started)) return 127;
-  if (!guard_network()) {
-    report_event("failed network %d", EAGAIN);
-    end_everything(&plan, &started, false);
-    return 127;
-  }
   report_event("running");
   raise_priority(true);
   for (int fd = 0; fd < agent_line; fd++) close(fd);

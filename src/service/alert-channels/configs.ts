@@ -2,15 +2,18 @@ import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import type { Encryption } from '../engine/encryption.ts';
 import { mask } from '../../secrets/secret.ts';
+import { mayAct, type Role } from '../http/fields/roles.ts';
 
 /** The `config` of each alert channel type (facts, 4.3) and its secret values. */
 
-const Url = Type.String({ minLength: 1, maxLength: 4096 });
+const urlDescription =
+  'Keys that cannot write read ********* in its place. In a change, that text keeps the stored URL.';
+const Url = Type.String({ minLength: 1, maxLength: 4096, description: urlDescription });
 const PlainUrl = Type.String({
   minLength: 1,
   maxLength: 2048,
-  pattern: '^https?://[^\\s]+$',
-  description: 'Begins with http:// or https://.',
+  pattern: '^(https?://[^\\s]+|\\*{9})$',
+  description: `Begins with http:// or https://. ${urlDescription}`,
 });
 const Name = Type.String({ maxLength: 256, default: '' });
 const secretDescription =
@@ -139,9 +142,21 @@ export function openConfig<C extends object>(type: ChannelType, config: C, encry
   return mapSecrets(type, config, (value) => encryption.open(value));
 }
 
-/** The config as the API shows it, with secret values masked. */
-export function hideConfig<C extends object>(type: ChannelType, config: C): C {
-  return mapSecrets(type, config, () => mask);
+/**
+ * The config as the API shows it, with secret values masked. Whoever knows the URL of a webhook or chat can post there, so
+ * keys that cannot write see no URL, and of headers and query parameters only the names.
+ */
+export function hideConfig<C extends object>(type: ChannelType, config: C, role: Role): C {
+  const hidden = { ...mapSecrets(type, config, () => mask) } as Config; // any object has fields by name
+  if (!mayAct(role, 'READ_WRITE')) {
+    if (hidden['url'] !== undefined) hidden['url'] = mask;
+    for (const field of pairFields) {
+      if (hidden[field] === undefined) continue;
+      const pairs = hidden[field] as Pair[]; // of the WEBHOOK schema
+      hidden[field] = pairs.map((pair) => (pair.value === '' ? pair : { ...pair, value: mask }));
+    }
+  }
+  return hidden as C; // the same fields, texts still texts
 }
 
 /** All secret values of a decrypted config. */
@@ -173,6 +188,11 @@ export function keepConfigSecrets<C extends object>(
   }
   const missing: string[] = [];
   const config = { ...given } as Config; // any object has fields by name
+  if (config['url'] === mask) {
+    const old = (stored as Config | null)?.['url'];
+    if (old === undefined) missing.push('url');
+    else config['url'] = old;
+  }
   for (const field of secretFields[type]) {
     const value = config[field];
     const isKept = value === '' || value === mask || value === undefined;
@@ -184,12 +204,17 @@ export function keepConfigSecrets<C extends object>(
     else missing.push(field);
   }
   if (type === 'WEBHOOK') {
+    const openPairs = (field: string) =>
+      (((stored as Config | null)?.[field] ?? []) as Pair[]).filter(({ locked }) => !locked); // of the WEBHOOK schema
     for (const field of pairFields) {
       const pairs = (config[field] ?? []) as Pair[]; // of the WEBHOOK schema
       config[field] = pairs.map((pair, index) => {
         if (pair.value !== mask && !(pair.locked && pair.value === '')) return pair;
         const old = known.get(pathOf(field, pair.key));
         if (old !== undefined) return { ...pair, value: old, locked: true };
+        // As a key that cannot write reads it.
+        const open = openPairs(field).find(({ key }) => key === pair.key);
+        if (pair.value === mask && open !== undefined) return { ...pair, value: open.value };
         if (pair.value === mask) missing.push(`${field}.${index}.value`);
         return pair;
       });

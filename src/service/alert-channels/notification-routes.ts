@@ -7,7 +7,9 @@ import {
   type NotificationRow,
 } from './notification-statements.ts';
 import { badRequest, notFound } from '../http/errors.ts';
-import { channelTypes } from './configs.ts';
+import { mask } from '../../secrets/secret.ts';
+import { mayAct, type Role } from '../http/fields/roles.ts';
+import { channelTypes, hideConfig } from './configs.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
@@ -59,7 +61,14 @@ const querystring = strict(
 
 const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
 
-const presentNotification = (row: NotificationRow) => ({
+/** What a delivery met with. Keys that cannot write do not see the URL of the channel, wherever the text has it. */
+function resultOf({ result, alertConfig }: NotificationRow, role: Role): string | null {
+  const url = alertConfig['url'];
+  if (result === null || typeof url !== 'string' || url === '' || mayAct(role, 'READ_WRITE')) return result;
+  return result.replaceAll(url, mask);
+}
+
+const presentNotification = (row: NotificationRow, role: Role) => ({
   id: row.id,
   type: row.channelType,
   status: row.status,
@@ -68,8 +77,8 @@ const presentNotification = (row: NotificationRow) => ({
   alertType: row.alertType,
   // The queue keeps the location's id in the place of the check's.
   checkId: row.alertType.startsWith('ALERT_LOCATION_') ? null : row.checkId,
-  alertConfig: row.alertConfig,
-  notificationResult: row.result,
+  alertConfig: hideConfig(row.channelType, row.alertConfig, role),
+  notificationResult: resultOf(row, role),
   attempts: row.attempts,
   timestamp: (row.updatedAt ?? row.createdAt).toISOString(),
   created_at: row.createdAt.toISOString(),
@@ -92,7 +101,7 @@ export function registerAlertNotifications(api: PublicApi, { db }: ApiDeps): voi
         response: { 200: Type.Array(notification), ...errorResponses(400) },
       },
     },
-    async ({ accountId, query }) => {
+    async ({ accountId, role, query }) => {
       const { checkId = null, alertId = null, from, to } = query;
       if (from !== undefined && to !== undefined && from > to) {
         throw badRequest({ from: ['must not be after to'] });
@@ -110,7 +119,7 @@ export function registerAlertNotifications(api: PublicApi, { db }: ApiDeps): voi
         limit: query.limit,
         offset: offsetOf(query),
       });
-      return rows.map(presentNotification);
+      return rows.map((row) => presentNotification(row, role));
     },
   );
 
@@ -125,10 +134,10 @@ export function registerAlertNotifications(api: PublicApi, { db }: ApiDeps): voi
         response: { 200: notification, ...errorResponses(404) },
       },
     },
-    async ({ accountId, params: { id } }) => {
+    async ({ accountId, role, params: { id } }) => {
       const row = isUuid(id) ? await findLoggedNotification(db, { accountId, id }) : undefined;
       if (row === undefined) throw notFound('notification', id);
-      return presentNotification(row);
+      return presentNotification(row, role);
     },
   );
 }

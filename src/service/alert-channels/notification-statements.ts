@@ -1,5 +1,6 @@
 import { uuidv7 } from '../engine/ids.ts';
 import type { Queryable } from '../db/database.ts';
+import type { ChannelType } from './configs.ts';
 
 /** Statements on the notification log. */
 
@@ -16,7 +17,7 @@ export type NotificationRow = {
   id: string;
   accountId: string;
   channelId: number;
-  channelType: string;
+  channelType: ChannelType;
   /** Null = a test. */
   alertId: string | null;
   alertType: string;

@@ -21,6 +21,7 @@ import type { Db } from '../db/database.ts';
 import { conflict, notFound } from '../http/errors.ts';
 import { hideConfig } from './configs.ts';
 import { sendNotification } from './queue.ts';
+import type { Role } from '../http/fields/roles.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import {
   ChangeChannel,
@@ -42,14 +43,13 @@ const listedSubscriptions = 100;
 
 function presentChannel(
   row: AlertChannelRow & { isPartial?: boolean },
-  subscriptions: readonly SubscriptionRow[],
-  max: number,
+  { subscriptions, max, role }: { subscriptions: readonly SubscriptionRow[]; max: number; role: Role },
 ) {
   const own = subscriptions.filter(({ channelId }) => channelId === row.id);
   return {
     id: row.id,
     type: row.type,
-    config: hideConfig(row.type, row.config),
+    config: hideConfig(row.type, row.config, role),
     subscriptions: own.slice(0, max).map(presentSubscription),
     ...(own.length > max || row.isPartial === true ? { isPartial: true } : {}),
     sendRecovery: row.sendRecovery,
@@ -63,11 +63,11 @@ function presentChannel(
   };
 }
 
-async function present(db: Db, accountId: string, id: number) {
+async function present(db: Db, { accountId, role }: { accountId: string; role: Role }, id: number) {
   const row = await findAlertChannel(db, { accountId, id });
   if (row === undefined) throw notFound('alert channel', String(id));
   const subscriptions = await subscriptionsOfChannels(db, { channelIds: [id], limit: maxSubscriptions });
-  return presentChannel(row, subscriptions, maxSubscriptions);
+  return presentChannel(row, { subscriptions, max: maxSubscriptions, role });
 }
 
 const tags = ['Alert channels'];
@@ -96,11 +96,11 @@ function registerList(api: PublicApi, { db }: ApiDeps): void {
       },
       config: { countAll: ({ accountId }) => countOfAccount(db, 'alert_channels', accountId) },
     },
-    async ({ accountId, query }) => {
+    async ({ accountId, role, query }) => {
       const rows = await listAlertChannels(db, { accountId, limit: query.limit, offset: offsetOf(query) });
       const channelIds = rows.map(({ id }) => id);
       const subscriptions = await subscriptionsOfChannels(db, { channelIds, limit: listedSubscriptions });
-      return rows.map((row) => presentChannel(row, subscriptions, listedSubscriptions));
+      return rows.map((row) => presentChannel(row, { subscriptions, max: listedSubscriptions, role }));
     },
   );
 }
@@ -131,7 +131,7 @@ function registerCreate(app: FastifyInstance, deps: ApiDeps): void {
         const prepared = await prepareChannel(tx, deps, { request, body, row: null });
         const id = await insertAlertChannel(tx, prepared.channel);
         await replaceChannelSubscriptions(tx, id, prepared.subscriptions ?? []);
-        return present(tx, accountId, id);
+        return present(tx, request, id);
       });
       return reply.code(201).send(created);
     },
@@ -150,7 +150,7 @@ function registerRead(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: channel, ...errorResponses(404) },
       },
     },
-    async ({ accountId, params }) => present(db, accountId, channelId(params.id)),
+    async (request) => present(db, request, channelId(request.params.id)),
   );
 }
 
@@ -180,7 +180,7 @@ function registerChange(app: FastifyInstance, deps: ApiDeps): void {
         await updateAlertChannel(tx, id, prepared.channel);
         if (prepared.subscriptions !== null)
           await replaceChannelSubscriptions(tx, id, prepared.subscriptions);
-        return present(tx, accountId, id);
+        return present(tx, request, id);
       });
     },
   );

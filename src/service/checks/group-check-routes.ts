@@ -45,7 +45,12 @@ export function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl 
         limit,
         offset: offsetOf(query),
       });
-      const channels = await loadChannels(db, { accountId, of: [row, ...checks], isList: true });
+      const channels = await loadChannels(db, {
+        accountId,
+        role: request.role,
+        of: [row, ...checks],
+        isList: true,
+      });
       return checks
         .filter((check) => typeOf(check) !== null)
         .map((check) => presentCheck(check, encryption, { base, role: request.role, channels, group }));
@@ -70,7 +75,12 @@ export function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl 
       const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
       if (check === undefined || check.groupId !== row.id) throw notFound('check', checkId, 'checkId');
       const base = baseUrl(publicUrl, request);
-      const channels = await loadChannels(db, { accountId, of: [row, check], isList: false });
+      const channels = await loadChannels(db, {
+        accountId,
+        role: request.role,
+        of: [row, check],
+        isList: false,
+      });
       return presentCheck(check, encryption, {
         base,
         role: request.role,

@@ -92,6 +92,7 @@ function registerType(
     if (row === undefined) throw notFound('check', id);
     const channels = await loadChannels(queryable, {
       accountId: request.accountId,
+      role: request.role,
       of: [row],
       isList: false,
     });
@@ -200,7 +201,7 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
         limit: query.limit,
         offset: offsetOf(query),
       });
-      const channels = await loadChannels(db, { accountId, of: rows, isList: true });
+      const channels = await loadChannels(db, { accountId, role: request.role, of: rows, isList: true });
       return rows
         .filter((row) => typeOf(row) !== null)
         .map((row) => presentCheck(row, encryption, { base, role: request.role, channels }));
@@ -238,7 +239,7 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
       const groupRow = query.applyGroupSettings ? await groupOf(row, accountId) : undefined;
       const base = baseUrl(publicUrl, request);
       const of = groupRow === undefined ? [row] : [row, groupRow];
-      const channels = await loadChannels(db, { accountId, of, isList: false });
+      const channels = await loadChannels(db, { accountId, role: request.role, of, isList: false });
       const group = groupRow === undefined ? undefined : groupFromRow(groupRow, encryption);
       const dependencies = query.includeDependencies;
       return presentCheck(row, encryption, { base, role: request.role, channels, dependencies, group });

@@ -1,11 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { toError } from '../../errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import type { Db } from '../db/database.ts';
 import { connectedMs } from '../locations/agents.ts';
 import { TooManyRequests } from '../http/errors.ts';
 import { createRing, type PublishedEvent } from './ring.ts';
-import type { EventStream } from './stream.ts';
-import { countAgents, eventsChannel, existingKeys, keepReading, stopReading } from './statements.ts';
+import type { EventStream, ResetReason } from './stream.ts';
+import {
+  countAgents,
+  eventsChannel,
+  hasOlderTransactions,
+  keepReading,
+  newestTransaction,
+  stopReading,
+  validAccess,
+} from './statements.ts';
 
 /** Passes published events to the open streams of this replica. */
 export type EventHub = {
@@ -25,7 +34,9 @@ const maxOfKey = 20;
 const ringSize = 5_000;
 /** Events are collected for this long, so that a burst is one write. */
 const batchMs = 100;
-const beatMs = 15_000;
+/** `beat`: between two signs of life. `settle`: how long the first stream waits for transactions that began before it. */
+const standardTimes = { beatMs: 15_000, settleMs: 1_000 };
+const settleStepMs = 50;
 /** Listening continues for this long without a stream, so that a page that is loaded again continues. */
 const lingerMs = 30_000;
 
@@ -34,10 +45,12 @@ export function createEventHub({
   db,
   now,
   warn,
+  times = standardTimes,
 }: {
   db: Db;
   now: () => number;
   warn: (error: string) => void;
+  times?: { beatMs: number; settleMs: number };
 }): EventHub {
   const replicaId = uuidv7();
   const ring = createRing(ringSize);
@@ -53,6 +66,10 @@ export function createEventHub({
   let admitted = new Map<string, number>();
   /** Agents by account and location. */
   let agents = new Map<string, number>();
+  /** Accounts whose agents were counted before. */
+  let counted = new Set<string>();
+  /** Transactions that began before this one may still commit changes without an event; null = none. */
+  let unsettled: string | null = null;
 
   function publish(event: PublishedEvent): void {
     pending.push(ring.add(event));
@@ -77,24 +94,46 @@ export function createEventHub({
 
   function onNotification(payload: string): void {
     try {
-      publish(JSON.parse(payload) as PublishedEvent); // written by our own triggers
+      const message = JSON.parse(payload) as PublishedEvent | { endedAccess: string }; // written by our own triggers
+      if ('endedAccess' in message) endStreams(message.endedAccess);
+      else publish(message);
     } catch (error) {
       warn(toError(error).message);
     }
   }
 
+  /** Ends the streams of a key or a session. */
+  function endStreams(accessId: string): void {
+    for (const stream of streams)
+      if (stream.apiKeyId === accessId || stream.sessionId === accessId) stream.end();
+  }
+
   /** Notifications may have been lost: nobody can continue from an earlier event. */
-  function onLost(): void {
+  function onLost(reason: ResetReason = 'CONNECTION_LOST'): void {
     ring.clear();
     pending = [];
-    for (const stream of streams) stream.reset('CONNECTION_LOST', ring.newest());
+    for (const stream of streams) stream.reset(reason, ring.newest());
+  }
+
+  /** Waits for changes whose triggers ran while nobody listened. What takes longer is followed by a reset. */
+  async function settle(): Promise<void> {
+    unsettled = await newestTransaction(db);
+    for (let waited = 0; waited < times.settleMs && (await isUnsettled()); waited += settleStepMs)
+      await delay(settleStepMs, undefined, { ref: false });
+  }
+
+  async function isUnsettled(): Promise<boolean> {
+    if (unsettled === null || (await hasOlderTransactions(db, unsettled))) return unsettled !== null;
+    unsettled = null;
+    return false;
   }
 
   async function listen(): Promise<() => Promise<void>> {
     await ending;
-    const stop = await db.listen(eventsChannel, onNotification, onLost);
+    const stop = await db.listen(eventsChannel, onNotification, () => onLost());
     await keepReading(db, replicaId);
-    beating = setInterval(beat, beatMs);
+    await settle();
+    beating = setInterval(beat, times.beatMs);
     beating.unref();
     return stop;
   }
@@ -104,23 +143,34 @@ export function createEventHub({
     upkeep = upkeep.then(keepUp).catch((error: unknown) => warn(toError(error).message));
   }
 
-  /** Renews the triggers' term, ends the streams of deleted keys, and looks for agents that came or went. */
+  /** Renews the triggers' term, ends the streams of those who may not read any more, and looks for agents that came or went. */
   async function keepUp(): Promise<void> {
     if (isStopped) return;
     await keepReading(db, replicaId);
     if (streams.size === 0) return;
     const open = [...streams];
-    const keys = await existingKeys(db, [...new Set(open.map(({ apiKeyId }) => apiKeyId))]);
-    for (const stream of open) if (!keys.has(stream.apiKeyId)) stream.end();
+    // Triggers tell of deleted keys and sessions. Others have expired, or were deleted while a stream was being opened.
+    const valid = await validAccess(db, {
+      apiKeyIds: [...new Set(open.map(({ apiKeyId }) => apiKeyId))],
+      sessionIds: open.flatMap(({ sessionId }) => sessionId ?? []),
+      now: new Date(now()),
+    });
+    for (const stream of open)
+      if (!valid.has(stream.apiKeyId) || (stream.sessionId !== null && !valid.has(stream.sessionId)))
+        stream.end();
+    if (unsettled !== null && !(await isUnsettled())) onLost('LATE_CHANGES');
+    const accountIds = [...new Set(open.map(({ accountId }) => accountId))];
     const counts = await countAgents(db, {
-      accountIds: [...new Set(open.map(({ accountId }) => accountId))],
+      accountIds,
       connectedSince: new Date(now() - connectedMs),
     });
-    const known = agents;
+    const [known, were] = [agents, counted];
     agents = new Map(counts.map((row) => [`${row.accountId} ${row.slugName}`, row.agentCount]));
+    counted = new Set(accountIds);
     for (const { accountId, slugName, agentCount } of counts) {
-      const before = known.get(`${accountId} ${slugName}`);
-      if (before === undefined || before === agentCount) continue;
+      // A location that was created since had no agent.
+      const before = known.get(`${accountId} ${slugName}`) ?? 0;
+      if (!were.has(accountId) || before === agentCount) continue;
       publish({ account: accountId, kind: 'location', data: { slugName, agentCount } });
     }
   }
@@ -133,6 +183,8 @@ export function createEventHub({
     flushing = undefined;
     pending = [];
     agents = new Map();
+    counted = new Set();
+    unsettled = null;
     ring.clear();
     if (stop === null) return;
     ending = stop
@@ -158,7 +210,7 @@ export function createEventHub({
         listening ??= listen();
         await listening;
         // So that the first change of agents is noticed as well.
-        if (agents.size === 0) upkeep = upkeep.then(keepUp).catch(() => undefined);
+        if (counted.size === 0) upkeep = upkeep.then(keepUp).catch(() => undefined);
       } catch (error) {
         listening = null;
         throw error;

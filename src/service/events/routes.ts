@@ -14,7 +14,8 @@ const description =
   '`check` {checkId, change: created, updated or deleted}; `state` {checkId, state} when it changes; ' +
   '`job` {checkId, sequenceId, runLocation, state: queued, blocked, leased, abandoned or ended, stage}; ' +
   '`alert` {checkId, alertType, id}, where checkId is null for an alert about a location; `location` {slugName, agentCount}; ' +
-  '`reset` {reason: TOO_OLD, CONNECTION_LOST or MANY_CHANGES}: read the data again, because events were left out.';
+  '`reset` {reason: TOO_OLD, CONNECTION_LOST, MANY_CHANGES or LATE_CHANGES}: read the data again, ' +
+  'because events were left out. The stream ends with the session or the API key that opened it.';
 
 /** Registers the stream of live changes. */
 export function registerEvents(
@@ -59,7 +60,7 @@ export function registerEvents(
       },
     },
     async (request, reply) => {
-      const { accountId, apiKeyId, query } = request;
+      const { accountId, apiKeyId, sessionId, query } = request;
       await hub.admit(apiKeyId);
       const { raw } = reply;
       if (raw.destroyed || request.raw.socket.destroyed) return reply.hijack();
@@ -75,6 +76,7 @@ export function registerEvents(
       const stream = createStream(raw, {
         accountId,
         apiKeyId,
+        sessionId,
         checkId: query.checkId?.toLowerCase() ?? null,
         clock: () => performance.now(),
       });

@@ -37,10 +37,30 @@ export async function countAgents(
   );
 }
 
-/** Those of these API keys that still exist. */
-export async function existingKeys(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await db.query<{ id: string }>('select id from api_keys where id = any($1::uuid[])', [
-    [...ids],
-  ]);
+/** Those of these API keys and web sessions that exist, without keys that have expired. */
+export async function validAccess(
+  db: Queryable,
+  { apiKeyIds, sessionIds, now }: { apiKeyIds: readonly string[]; sessionIds: readonly string[]; now: Date },
+): Promise<Set<string>> {
+  const rows = await db.query<{ id: string }>(
+    `select id from api_keys where id = any($1::uuid[]) and (expires_at is null or expires_at > $3)
+     union all select id from web_sessions where id = any($2::uuid[])`,
+    [[...apiKeyIds], [...sessionIds], now],
+  );
   return new Set(rows.map(({ id }) => id));
+}
+
+/** The id of a new transaction. A snapshot's xmax would not do: it may be lower than ids of running transactions. */
+export async function newestTransaction(db: Queryable): Promise<string> {
+  const rows = await db.query<{ id: string }>('select pg_current_xact_id()::text as id');
+  return rows[0]?.id ?? '0';
+}
+
+/** Whether a transaction from before this one is still running. */
+export async function hasOlderTransactions(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query<{ older: boolean }>(
+    'select pg_snapshot_xmin(pg_current_snapshot()) < $1::text::xid8 as older',
+    [id],
+  );
+  return rows[0]?.older === true;
 }

@@ -4,6 +4,8 @@ import type { RingEvent } from './ring.ts';
 export type EventStream = {
   readonly accountId: string;
   readonly apiKeyId: string;
+  /** Null = opened with the key itself. */
+  readonly sessionId: string | null;
   /** Null = all checks. */
   readonly checkId: string | null;
   /** Writes these events, or one reset in place of too many. `newest`: the id that a reset has. */
@@ -16,7 +18,7 @@ export type EventStream = {
   end(): void;
 };
 
-export type ResetReason = 'TOO_OLD' | 'CONNECTION_LOST' | 'MANY_CHANGES';
+export type ResetReason = 'TOO_OLD' | 'CONNECTION_LOST' | 'MANY_CHANGES' | 'LATE_CHANGES';
 
 /** What a stream writes to: the part of a server's response that it needs. */
 export type Sink = {
@@ -36,9 +38,9 @@ const maxUnread = 256 * 1024;
 /** Creates a stream. `clock`: milliseconds that only grow. */
 export function createStream(
   sink: Sink,
-  options: { accountId: string; apiKeyId: string; checkId: string | null; clock: () => number },
+  options: Pick<EventStream, 'accountId' | 'apiKeyId' | 'sessionId' | 'checkId'> & { clock: () => number },
 ): EventStream {
-  const { accountId, apiKeyId, checkId, clock } = options;
+  const { accountId, apiKeyId, sessionId, checkId, clock } = options;
   let second = clock();
   let seen = 0;
   let busy = false;
@@ -58,6 +60,7 @@ export function createStream(
   return {
     accountId,
     apiKeyId,
+    sessionId,
     checkId,
     deliver: (events, newest) => {
       const own = checkId === null ? events : events.filter((event) => event.checkId === checkId);

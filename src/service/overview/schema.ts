@@ -18,8 +18,7 @@ const Text = Type.String({ minLength: 1, maxLength: 255 });
 export const OverviewQuery = strict(
   Type.Object(
     {
-      limit: Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'Checks of one page.' }),
-      page: paginationFields.page,
+      ...paginationFields,
       search: Type.Optional(
         Type.String({
           maxLength: 255,

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   readSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -78,7 +79,7 @@ const throttled: Scenario = {
     move('/sys/fs/cgroup/cpu');
     const ended = Date.now();
     await sleep(40_000);
-    rmSync(quotaFolder, { recursive: false, force: true });
+    rmdirSync(quotaFolder);
     const isAround = (due: number) => due > began - 15_000 && due < ended + 15_000;
     return {
       missed: isAround,
@@ -209,9 +210,13 @@ export const hostScenarios: readonly Scenario[] = [
   ),
   diskTrouble(
     'disk-read-only',
-    "the disk of the agent's data takes no writes for 60 s",
-    (path) => void execFileSync('mount', ['-o', 'remount,ro', path]),
-    (path) => void execFileSync('mount', ['-o', 'remount,rw', path]),
+    "the agent's data folder is mounted read-only for 60 s",
+    // A second mount on top: the kernel refuses to change the first one while the agent has files open for writing.
+    (path) => {
+      execFileSync('mount', ['--bind', path, path]);
+      execFileSync('mount', ['-o', 'remount,bind,ro', path]);
+    },
+    (path) => void execFileSync('umount', ['-l', path]),
   ),
   immutable,
   damagedOutbox,

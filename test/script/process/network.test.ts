@@ -1,20 +1,14 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ScriptNetwork } from '../../../src/script/process/script-network.ts';
-import { builtProgram } from '../../helpers/build.ts';
+import { bothMeans, byDefault, networkHost, users, type NetworkHost } from './network-run.ts';
 
 /** Every way to an address that customer code may not reach, tried by a real child of a real process. */
 
-const fixtures = join(import.meta.dirname, '..', '..', 'fixtures', 'confinement');
-/** Starts a program on a host that refuses pidfd_getfd. */
-const withoutCopies = 'without-pidfd-getfd';
-const nobody = 65534;
-const isRoot = process.getuid?.() === 0;
 const errnos = {
   ok: 0,
   perm: 1,
@@ -27,14 +21,9 @@ const errnos = {
   refused: 111,
 };
 
-type Report = {
-  results: { value?: unknown; error?: string }[];
-  lines: string[];
-  holds: { [layer: string]: boolean };
-};
-
+let host: NetworkHost;
 let folder = '';
-let dist = '';
+const run: NetworkHost['run'] = (...args) => host.run(...args);
 let foreign: Server;
 let foreignUnix: Server;
 let foreignAbstract: Server;
@@ -47,15 +36,8 @@ const listening = (server: Server, at: { port: number; host?: string } | { path:
   new Promise((resolve) => server.listen(at, resolve));
 
 beforeAll(async () => {
-  dist = dirname(await builtProgram());
-  folder = mkdtempSync('/tmp/location-agent-network-');
-  chmodSync(folder, 0o755);
-  for (const name of ['network', withoutCopies]) {
-    const done = spawnSync('cc', ['-pthread', '-o', join(folder, name), join(fixtures, `${name}.c`)], {
-      encoding: 'utf8',
-    });
-    expect(done.stderr).toBe('');
-  }
+  host = await networkHost();
+  ({ folder } = host);
   const record = (what: string) => createServer((socket) => void (seen.push(what), socket.destroy()));
   foreign = record('tcp');
   await listening(foreign, { port: 0, host: '0.0.0.0' });
@@ -71,55 +53,8 @@ beforeAll(async () => {
 });
 afterAll(() => {
   for (const server of [foreign, foreignUnix, foreignAbstract, foreignUdp]) server.close();
-  rmSync(folder, { recursive: true, force: true });
+  host.remove();
 });
-
-const byDefault: ScriptNetwork = { allowed: null, denied: [], ownPorts: [], configured: [] };
-
-async function run(
-  uid: number,
-  network: ScriptNetwork,
-  bodies: readonly string[],
-  {
-    programs = true,
-    without = [],
-    copies = true,
-  }: { programs?: boolean; without?: readonly string[]; copies?: boolean } = {},
-) {
-  const root = mkdtempSync(join(folder, 'agent-'));
-  const [own, readable] = [join(root, 'own'), join(root, 'readable')];
-  for (const path of [own, readable]) mkdirSync(path, { mode: 0o700 });
-  copyFileSync(join(folder, 'network'), join(readable, 'network'));
-  copyFileSync(join(fixtures, 'evaluate.mjs'), join(readable, 'evaluate.mjs'));
-  spawnSync('chown', ['-R', `${uid}:${uid}`, root]);
-  const asUser =
-    uid === 0 || !isRoot ? [] : ['setpriv', '--reuid', `${uid}`, '--regid', `${uid}`, '--clear-groups'];
-  const host = copies ? [] : [join(folder, withoutCopies)];
-  const [program, ...args] = [...host, ...asUser, process.execPath, join(fixtures, 'agent.mjs')];
-  const agent = spawn(program, args, { cwd: folder, env: { PATH: '/usr/bin:/bin' }, timeout: 60_000 });
-  let output = '';
-  let errors = '';
-  agent.stdout.on('data', (chunk) => (output += chunk));
-  agent.stderr.on('data', (chunk) => (errors += chunk));
-  const fill = (body: string) => body.replaceAll('NETWORK', join(readable, 'network')).replaceAll('OWN', own);
-  agent.stdin.end(
-    JSON.stringify({
-      dist,
-      child: join(readable, 'evaluate.mjs'),
-      own,
-      keyFile: join(readable, 'evaluate.mjs'),
-      readable: [readable],
-      mayStartPrograms: programs,
-      network,
-      without,
-      sockets: [],
-      bodies: bodies.map(fill),
-    }),
-  );
-  await new Promise((resolve) => agent.once('close', resolve));
-  expect(errors).toBe('');
-  return JSON.parse(output) as Report;
-}
 
 /** The errno that the program printed. */
 const way = (...args: (string | number)[]): string => `
@@ -186,17 +121,6 @@ const external = Object.values(networkInterfaces())
   .flat()
   .find((found) => found?.family === 'IPv4' && !found.internal)?.address;
 if (external === undefined) process.stderr.write('skipped here: allowed networks, without a network\n');
-
-const users = [
-  ...(isRoot ? [{ as: 'root', uid: 0 }] : []),
-  { as: 'an unprivileged user', uid: isRoot ? nobody : (process.getuid?.() ?? nobody) },
-];
-
-/** How the supervisor gets at the program's sockets. */
-const bothMeans = [
-  { means: '(copied sockets)', copies: true },
-  { means: '(sockets made by the supervisor)', copies: false },
-];
 
 describe.for(users)('scripts of an agent that runs as $as', ({ uid }) => {
   it.for([

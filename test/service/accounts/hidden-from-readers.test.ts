@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { insertTestNotification } from '../../../src/service/alert-channels/notification-statements.ts';
 import { anyDatabase } from '../../helpers/service/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
@@ -126,4 +127,87 @@ test('URLs that start runs and ping are for keys that may run', async () => {
   const path = `/v1/triggers/checks/${String(check['id'])}`;
   const trigger = await make(path, {});
   expect(await seen([path], [String(trigger['token'])])).toEqual(forRunners(String(trigger['token'])));
+});
+
+test('URLs, header values and query parameters of alert channels are for keys that may write', async () => {
+  const webhook = await make('/v1/alert-channels', {
+    type: 'WEBHOOK',
+    config: {
+      name: 'hook',
+      url: 'http://127.0.0.1:1/hook-secret',
+      headers: [{ key: 'authorization', value: 'header-secret' }],
+      queryParameters: [{ key: 'token', value: 'query-secret' }],
+    },
+    autoSubscribe: true,
+  });
+  const chat = await make('/v1/alert-channels', {
+    type: 'CHAT_A',
+    config: { url: 'https://chat.example/chat-secret', channel: 'alerts' },
+    autoSubscribe: true,
+  });
+  const request = { url: 'https://example.com/' };
+  const group = await make('/v1/check-groups', {
+    name: 'g2',
+    alertChannelSubscriptions: [webhook, chat].map(({ id }) => ({ alertChannelId: id, activated: true })),
+  });
+  const check = await make('/v1/checks/url', {
+    name: 'u',
+    groupId: group['id'],
+    locations: ['eu-west-1'],
+    request,
+  });
+  const checkPath = `/v1/checks/${String(check['id'])}`;
+  const forWriters = (texts: string[]) => ({
+    ADMIN: texts,
+    READ_WRITE: texts,
+    READ_RUN: [],
+    READ_ONLY: [],
+  });
+  const texts = ['hook-secret', 'header-secret', 'query-secret', 'chat-secret'];
+  expect(
+    await seen(
+      [
+        '/v1/alert-channels',
+        checkPath,
+        `${checkPath}?applyGroupSettings=true`,
+        '/v1/checks',
+        `/v1/check-groups/${String(group['id'])}/checks`,
+      ],
+      texts,
+    ),
+  ).toEqual(forWriters(texts));
+
+  // The log of deliveries has the URL in the config, and here in the text as well.
+  await insertTestNotification(service.db, {
+    accountId: service.account.id,
+    channelId: Number(webhook['id']),
+    now: new Date(),
+  });
+  await service.db.query(
+    `update alert_notifications set result = 'No answer from http://127.0.0.1:1/hook-secret' where channel_id = $1`,
+    [webhook['id']],
+  );
+  const [logged] = (await service.call<Fields[]>('GET', '/v1/alert-notifications')).body;
+  const logs = ['/v1/alert-notifications', `/v1/alert-notifications/${String(logged?.['id'])}`];
+  expect(await seen(logs, ['hook-secret'])).toEqual(forWriters(['hook-secret']));
+  const reader = keys['READ_ONLY'] ?? '';
+  expect((await service.call('GET', logs[1] ?? '', { key: reader })).body['notificationResult']).toBe(
+    'No answer from *********',
+  );
+
+  // What a reader has seen may be sent back by a writer: the stored values stay.
+  for (const { id } of [webhook, chat]) {
+    const path = `/v1/alert-channels/${String(id)}`;
+    const { config } = (await service.call('GET', path, { key: reader })).body;
+    expect(JSON.stringify(config)).toContain('*********');
+    expect((await service.call('PUT', path, { body: { config } })).status).toBe(200);
+  }
+  expect((await seen(['/v1/alert-channels'], ['hook-secret', 'chat-secret']))['ADMIN']).toEqual([
+    'hook-secret',
+    'chat-secret',
+  ]);
+  const masked = { type: 'CHAT_A', config: { url: '*********' } };
+  expect((await service.call('POST', '/v1/alert-channels', { body: masked })).body['attributes']).toEqual({
+    'config.url': ['is required'],
+  });
 });

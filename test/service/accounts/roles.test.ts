@@ -130,6 +130,8 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
   ],
   READ_ONLY: [
     'GET /v1/checks-overview',
+    'GET /v1/checks/{id}/timeline',
+    'GET /v1/private-locations/{id}/agents',
     'GET /v1/events',
     'GET /v1/checks',
     'GET /v1/checks/{id}',

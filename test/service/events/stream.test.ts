@@ -15,7 +15,13 @@ function bench(checkId: string | null = null) {
     end: () => undefined,
     destroy: () => (isDestroyed = true),
   };
-  const stream = createStream(sink, { accountId: 'a', apiKeyId: 'k', checkId, clock: () => time });
+  const stream = createStream(sink, {
+    accountId: 'a',
+    apiKeyId: 'k',
+    sessionId: null,
+    checkId,
+    clock: () => time,
+  });
   const deliver = (count: number, check = 'c') =>
     stream.deliver(
       Array.from({ length: count }, () => ring.add({ account: 'a', kind: 'run', data: { checkId: check } })),

@@ -19,7 +19,8 @@
 
 #ifndef OWN_ARCHITECTURE
 
-int install_network_filter(void) {
+int install_network_filter(bool in_namespaces) {
+  (void)in_namespaces;
   errno = ENOSYS;
   return -1;
 }
@@ -34,6 +35,8 @@ enum {
   flag_wait_killable = 1 << 5, /* since Linux 5.19 */
   nr_io_uring_setup = 425,
   nr_clone3 = 435,
+  nr_close_range = 436,
+  close_range_unshare = 1 << 1,
 };
 
 static struct sock_filter code[max_instructions];
@@ -171,20 +174,25 @@ static void filter_options(void) {
 
 /*
  * The supervisor finds a socket by its number in the process. A thread with descriptors of its own would have other
- * sockets under the same numbers. A process that is not dumpable cannot be read, so the wish is answered, not granted.
+ * sockets under the same numbers, and a process that shares them could exchange a socket while a call continues: all
+ * threads of a process share one table, and nobody else does. A process that is not dumpable cannot be read, so the
+ * wish is answered, not granted.
  */
 static void filter_hiding(void) {
   size_t block = begin_call(SYS_unshare);
   refuse_flag(0, CLONE_FILES, EPERM);
   answer(SECCOMP_RET_ALLOW);
   end_call(block);
+  block = begin_call(nr_close_range);
+  refuse_flag(2, close_range_unshare, EPERM);
+  answer(SECCOMP_RET_ALLOW);
+  end_call(block);
   block = begin_call(SYS_clone);
   load_argument(0);
-  emit(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0);
-  answer(SECCOMP_RET_ALLOW);
-  emit(BPF_JMP | BPF_JSET | BPF_K, CLONE_FILES, 1, 0);
+  mask(CLONE_THREAD | CLONE_FILES);
+  when_equal(0, SECCOMP_RET_ALLOW);
+  when_equal(CLONE_THREAD | CLONE_FILES, SECCOMP_RET_ALLOW);
   refuse_with(EPERM);
-  answer(SECCOMP_RET_ALLOW);
   end_call(block);
   block = begin_call(SYS_prctl);
   load_argument(0);
@@ -196,12 +204,30 @@ static void filter_hiding(void) {
   end_call(block);
 }
 
+/* Calls on another process; 0 is the caller itself, or for SYS_kill its group. See signals.c. */
+static void filter_processes(void) {
+  static const struct {
+    long number;
+    int argument;
+  } calls[] = {{SYS_kill, 0},          {SYS_tkill, 0},          {SYS_tgkill, 0},
+               {SYS_rt_sigqueueinfo, 0}, {SYS_rt_tgsigqueueinfo, 0}, {SYS_prlimit64, 0},
+               {SYS_sched_setaffinity, 0}, {SYS_sched_setscheduler, 0}, {SYS_sched_setparam, 0},
+               {SYS_sched_setattr, 0}, {SYS_setpriority, 1},    {SYS_ioprio_set, 1}};
+  for (size_t at = 0; at < sizeof calls / sizeof *calls; at++) {
+    size_t block = begin_call(calls[at].number);
+    load_argument(calls[at].argument);
+    when_equal(0, SECCOMP_RET_ALLOW);
+    answer(SECCOMP_RET_USER_NOTIF);
+    end_call(block);
+  }
+}
+
 static int install(unsigned flags) {
   struct sock_fprog program = {(unsigned short)length, code};
   return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, &program);
 }
 
-int install_network_filter(void) {
+int install_network_filter(bool in_namespaces) {
   length = 0;
   emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
   emit(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCHITECTURE, 1, 0);
@@ -222,6 +248,7 @@ int install_network_filter(void) {
   filter_new_sockets();
   filter_options();
   filter_hiding();
+  if (!in_namespaces) filter_processes();
   answer(SECCOMP_RET_ALLOW);
   if (length >= max_instructions) {
     errno = E2BIG;

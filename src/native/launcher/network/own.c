@@ -7,25 +7,66 @@
 
 #include "network.h"
 
-enum { max_sockets = 4096 };
+/*
+ * When the list is full, sockets that no longer exist are forgotten. The newest stay in any case, because a socket
+ * that has no port yet is in no table of the kernel.
+ */
+enum { max_sockets = 8192, newest = 1024 };
+
+static const char *const tables[] = {"/proc/self/net/tcp", "/proc/self/net/tcp6", "/proc/self/net/udp",
+                                     "/proc/self/net/udp6"};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* The oldest is forgotten first. */
 static ino_t sockets[max_sockets];
-static size_t next_socket;
+static bool exists[max_sockets];
+static size_t count;
 
-static bool is_remembered(ino_t inode) {
-  for (size_t at = 0; at < max_sockets; at++) {
-    if (sockets[at] == inode) return true;
+/* Its place in the list, or `count`. The newest are found first. */
+static size_t place_of(ino_t inode) {
+  for (size_t at = count; at > 0; at--) {
+    if (sockets[at - 1] == inode) return at - 1;
   }
-  return false;
+  return count;
+}
+
+static bool is_remembered(ino_t inode) { return place_of(inode) < count; }
+
+static void mark_existing(const char *table) {
+  FILE *file = fopen(table, "re");
+  char line[512];
+  if (file == NULL) return;
+  while (fgets(line, sizeof line, file) != NULL) {
+    unsigned long inode;
+    if (sscanf(line, " %*d: %*s %*s %*s %*s %*s %*s %*s %*s %lu", &inode) != 1) continue;
+    size_t at = place_of((ino_t)inode);
+    if (at < count) exists[at] = true;
+  }
+  fclose(file);
+}
+
+static void forget_closed(void) {
+  size_t left = 0;
+  memset(exists, 0, sizeof exists);
+  for (size_t at = 0; at < sizeof tables / sizeof *tables; at++) mark_existing(tables[at]);
+  for (size_t at = 0; at < count; at++) {
+    if (exists[at] || at >= count - newest) sockets[left++] = sockets[at];
+  }
+  if (left > max_sockets - newest) { /* too many at once: the oldest go */
+    size_t surplus = left - (max_sockets - newest);
+    left -= surplus;
+    memmove(sockets, sockets + surplus, left * sizeof *sockets);
+  }
+  count = left;
 }
 
 void remember_own_socket(int socket) {
   struct stat status;
   if (fstat(socket, &status) != 0) return;
   pthread_mutex_lock(&lock);
-  if (!is_remembered(status.st_ino)) sockets[next_socket++ % max_sockets] = status.st_ino;
+  if (!is_remembered(status.st_ino)) {
+    if (count == max_sockets) forget_closed();
+    sockets[count++] = status.st_ino;
+  }
   pthread_mutex_unlock(&lock);
 }
 
@@ -73,9 +114,9 @@ static enum listener find_listener(const char *table, bool is_v6, const struct d
 
 enum listener listener_at(const struct destination *destination) {
   pthread_mutex_lock(&lock);
-  enum listener v4 = find_listener(destination->is_stream ? "/proc/self/net/tcp" : "/proc/self/net/udp", false, destination);
+  enum listener v4 = find_listener(tables[destination->is_stream ? 0 : 2], false, destination);
   enum listener v6 =
-      find_listener(destination->is_stream ? "/proc/self/net/tcp6" : "/proc/self/net/udp6", true, destination);
+      find_listener(tables[destination->is_stream ? 1 : 3], true, destination);
   pthread_mutex_unlock(&lock);
   if (v4 == listener_foreign || v6 == listener_foreign) return listener_foreign;
   return v4 == listener_own || v6 == listener_own ? listener_own : listener_none;

@@ -5,6 +5,7 @@ import {
 } from '../../alert-channels/subscription-statements.ts';
 import type { Db } from '../../db/database.ts';
 import { hideConfig, type ChannelConfig } from '../../alert-channels/configs.ts';
+import type { Role } from '../../http/fields/roles.ts';
 import type { Problems } from '../../http/problems.ts';
 import Type from 'typebox';
 import { strict } from '../../http/fields/strict-schema.ts';
@@ -72,6 +73,7 @@ export async function loadChannels(
   db: Db,
   options: {
     accountId: string;
+    role: Role;
     /** Checks and groups. */
     of: readonly { subscriptions: readonly OwnSubscription[] }[];
     isList: boolean;
@@ -84,13 +86,13 @@ export async function loadChannels(
   const add: { [id: number]: (to: AlertChannels) => void } = {};
   const lengths: { [id: number]: number } = {};
   for (const { id, type, config } of rows) {
-    add[id] = adder(type, config);
+    add[id] = adder(type, config, options.role);
     lengths[id] = JSON.stringify(config).length;
   }
   return { add, lengths, left: options.isList ? listedLength : Number.POSITIVE_INFINITY };
 }
 
-function adder(type: string, config: object): (to: AlertChannels) => void {
+function adder(type: string, config: object, role: Role): (to: AlertChannels) => void {
   switch (type) {
     case 'EMAIL': {
       const { address } = config as ChannelConfig<'EMAIL'>; // the config of its type, as in all cases
@@ -100,11 +102,12 @@ function adder(type: string, config: object): (to: AlertChannels) => void {
       const { url, name, method, headers, queryParameters } = hideConfig(
         'WEBHOOK',
         config as ChannelConfig<'WEBHOOK'>,
+        role,
       );
       return ({ webhook }) => webhook.push({ url, name, method, headers, queryParameters });
     }
     case 'CHAT_A': {
-      const { url } = config as ChannelConfig<'CHAT_A'>;
+      const { url } = hideConfig('CHAT_A', config as ChannelConfig<'CHAT_A'>, role);
       return (to) => to.chat_a.push({ url });
     }
     default: {
