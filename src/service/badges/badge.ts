@@ -10,9 +10,11 @@ export type BadgeState = 'passing' | 'degraded' | 'failing' | 'inactive' | 'no d
 export type Badge = {
   name: string;
   state: BadgeState;
+  /** Shown in place of the state. */
+  word?: string;
   /** Milliseconds of the last run; null = not shown, or no run. */
   responseTime: number | null;
-  /** Percentage of the runs of the last 24 hours; null = not shown, or no runs. */
+  /** Percentage of the runs of the last 24 hours, or of the days that a status page shows; null = not shown, or no runs. */
   availability: number | null;
 };
 
@@ -59,9 +61,9 @@ function shortened(name: string): string {
   return characters.length <= maxNameLength ? name : `${characters.slice(0, maxNameLength - 1).join('')}…`;
 }
 
-function valueOf({ state, responseTime, availability }: Badge): string {
+function valueOf({ state, word, responseTime, availability }: Badge): string {
   return [
-    state,
+    word ?? state,
     ...(availability === null ? [] : [`${availability} %`]),
     ...(responseTime === null ? [] : [`${Math.round(responseTime)} ms`]),
   ].join(' · ');

@@ -1,8 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { createHash } from 'node:crypto';
-import Type, { type Static } from 'typebox';
-import { StringEnum } from '../../protocol/schema.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type from 'typebox';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { checkInput } from '../http/input-limits.ts';
 import { isUuid, numberId } from '../http/fields/path-params.ts';
@@ -15,7 +13,9 @@ import { findCheckGroup } from '../checks/storage/group-statements.ts';
 import { EncryptionError, type Encryption } from '../engine/encryption.ts';
 import { notFound } from '../http/errors.ts';
 import { strict } from '../http/fields/strict-schema.ts';
-import { badgeStyles, badgeSvg, badgeThemes, stateOf, type Badge } from './badge.ts';
+import { stateOf, type Badge } from './badge.ts';
+import { sendBadge, StyleFields, styleFields, svg } from './image.ts';
+import { registerPageBadge } from './page-badge.ts';
 import { dayMs } from '../../durations.ts';
 
 /**
@@ -23,22 +23,6 @@ import { dayMs } from '../../durations.ts';
  * A group's id is a number, so its badge needs a key in the URL, which GET /v1/badges/groups/{id}/url returns. Neither
  * key is needed with an API key.
  */
-
-const cacheSeconds = 60;
-
-const styleFields = {
-  style: StringEnum(badgeStyles, { default: 'flat' }),
-  theme: StringEnum(badgeThemes, { default: 'default' }),
-  responseTime: Type.Boolean({ default: false, description: 'Show the response time of the last run.' }),
-  availability: Type.Boolean({ default: false, description: 'Show the percentage of the last 24 hours.' }),
-};
-const StyleFields = Type.Object(styleFields);
-type StyleFields = Static<typeof StyleFields>;
-
-const svg = {
-  description: 'The badge',
-  content: { 'image/svg+xml': { schema: Type.String() } },
-};
 
 const keyText = (groupId: number) => `badge of the group ${groupId}`;
 
@@ -74,26 +58,9 @@ function badgeOf(name: string, checks: readonly BadgeCheck[], asked: StyleFields
   };
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, badge: Badge, asked: StyleFields) {
-  const image = badgeSvg(badge, asked);
-  const etag = `"${createHash('sha256').update(image).digest('base64url').slice(0, 27)}"`;
-  void reply.headers({
-    etag,
-    'cache-control': `public, max-age=${cacheSeconds}`,
-    vary: 'authorization',
-    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-    'x-content-type-options': 'nosniff',
-  });
-  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-  return reply.type('image/svg+xml; charset=utf-8').send(image);
-}
-
 /** Routes of the images, which need no API key. */
-export function registerBadges(
-  app: FastifyInstance,
-  { db, encryption, now }: ApiDeps,
-  authenticate: Authenticate,
-): void {
+export function registerBadges(app: FastifyInstance, deps: ApiDeps, authenticate: Authenticate): void {
+  const { db, encryption, now } = deps;
   const since = () => new Date(now() - dayMs);
   void app.register(async (instance) => {
     instance.addHook('onRequest', async (request, reply) => {
@@ -104,6 +71,7 @@ export function registerBadges(
     const routes = instance.withTypeProvider<TypeBoxTypeProvider>();
     const accountOf = ({ accountId }: FastifyRequest) => (accountId === '' ? null : accountId);
 
+    registerPageBadge(routes, deps, { accountOf });
     routes.get(
       '/v1/badges/checks/:id',
       {
@@ -129,7 +97,7 @@ export function registerBadges(
             })
           : undefined;
         if (check === undefined) throw notFound('check', id);
-        return send(request, reply, badgeOf(check.name, [check], request.query), request.query);
+        return sendBadge(request, reply, badgeOf(check.name, [check], request.query), request.query);
       },
     );
 
@@ -164,7 +132,7 @@ export function registerBadges(
             })
           : undefined;
         if (group === undefined) throw notFound('check group', id);
-        return send(request, reply, badgeOf(group.name, group.checks, request.query), request.query);
+        return sendBadge(request, reply, badgeOf(group.name, group.checks, request.query), request.query);
       },
     );
   });

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 
-import { findMaintenanceWindow } from './statements.ts';
+import { findMaintenanceWindow, listMaintenanceWindows } from './statements.ts';
 
 import { badRequest, conflict } from '../http/errors.ts';
 
@@ -10,7 +10,7 @@ import { isOver } from './status.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { CancelBody } from './schema.ts';
-import { windowOf } from './routes.ts';
+import { maxWindows, windowOf } from './routes.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { IdParams } from '../http/fields/path-params.ts';
 import {
@@ -61,9 +61,50 @@ const tags = ['Maintenance windows'];
 
 /** The occurrences of a maintenance window ("maintenances"): list, read, cancel. */
 export function registerMaintenanceOccurrences(api: PublicApi, deps: ApiDeps): void {
+  registerCalendar(api, deps);
   registerList(api, deps);
   registerRead(api, deps);
   registerCancel(api, deps);
+}
+
+/** Occurrences of all windows in one answer. */
+const maxOccurrences = 1000;
+
+function registerCalendar(api: PublicApi, { db, now }: ApiDeps): void {
+  api.get(
+    '/v1/maintenance-windows/occurrences',
+    {
+      schema: {
+        operationId: 'listAllMaintenanceOccurrences',
+        tags,
+        summary: `Occurrences of all maintenance windows in a stretch of time, by their beginnings; ${maxOccurrences} at most`,
+        querystring: strict(
+          Type.Object({
+            from: Type.Optional(
+              Type.String({ maxLength: 40, description: `Default now, in UTC: ${momentHint}` }),
+            ),
+            to: Type.Optional(
+              Type.String({ maxLength: 40, description: `At most, and by default, ${maxDays} days later.` }),
+            ),
+          }),
+        ),
+        response: { 200: Type.Array(Type.Ref('Maintenance')), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) => {
+      const time = now();
+      const stretch = readStretch(query, { timezone: 'UTC', now: time });
+      const windows = await listMaintenanceWindows(db, {
+        accountId,
+        startsAt: {},
+        endsAt: {},
+        limit: maxWindows,
+        offset: 0,
+      });
+      const found = await listMaintenances(db, windows, { ...stretch, now: time, limit: maxOccurrences });
+      return found.map(presentMaintenance);
+    },
+  );
 }
 
 function registerList(api: PublicApi, { db, now }: ApiDeps): void {

@@ -1,88 +1,27 @@
-import { escaped } from '../../templates/escaping.ts';
-import { assetNames } from '../http/page-files.ts';
+import { dayMs } from '../../durations.ts';
+import { documentHtml, html, time } from './document-html.ts';
 import {
   pastMaintenanceDays,
-  shownDays,
   type IncidentView,
   type MaintenanceView,
   type PageView,
   type ServiceView,
-  type State,
 } from './page-view.ts';
-import type { StatusPageRow } from '../status-pages/statements.ts';
+import { shownDays, type DayState } from './service-days.ts';
+import { bannerOf, stateWord } from './states.ts';
 import { isOver } from '../maintenance/status.ts';
-import { durationText, momentText, wordOf } from './words.ts';
+import { dayText, durationText, wordOf } from './words.ts';
 
 /**
  * Renders a status page as HTML, without scripts and without external content except the page's own logo. All texts of
  * users are escaped.
  */
 
-const html = (text: string) => escaped(text, 'html');
-
-const banners: { readonly [S in State]: string } = {
-  operational: 'All systems operational',
-  maintenance: 'Maintenance is under way',
-  minor: 'Minor problems',
-  medium: 'Some systems are degraded',
-  major: 'Some systems are down',
-  critical: 'Major outage',
-};
-const stateWords: { readonly [S in State]: string } = {
-  operational: 'Operational',
-  maintenance: 'Under maintenance',
-  minor: 'Minor problems',
-  medium: 'Degraded',
-  major: 'Partial outage',
-  critical: 'Major outage',
-};
-
-const time = (at: Date | number, timezone = 'UTC') =>
-  `<time datetime="${new Date(at).toISOString()}">${html(momentText(at, timezone))}</time>`;
-
-/** The complete document around `main`. */
-export function documentHtml(
-  page: Pick<
-    StatusPageRow,
-    'name' | 'url' | 'description' | 'defaultTheme' | 'logo' | 'favicon' | 'redirectTo'
-  >,
-  { title, main }: { title: string; main: string },
-): string {
-  const { name, url, description, defaultTheme, logo, favicon, redirectTo } = page;
-  const theme = defaultTheme === 'AUTO' ? '' : ` data-theme="${defaultTheme.toLowerCase()}"`;
-  const base = `/status/${url}`;
-  const image = logo === null ? '' : `<img src="${html(logo)}" alt="" referrerpolicy="no-referrer">`;
-  return `<!doctype html>
-<html lang="en"${theme}>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${html(title)}</title>
-${description === null ? '' : `<meta name="description" content="${html(description.slice(0, 300))}">`}
-<link rel="icon" href="${favicon === null ? 'data:,' : html(favicon)}">
-<link rel="stylesheet" href="/assets/${assetNames().status}">
-<link rel="alternate" type="application/atom+xml" title="${html(name)}" href="${base}/feed.atom">
-</head>
-<body>
-<header>
-${image}
-<h1><a href="${html(redirectTo ?? base)}">${html(name)}</a></h1>
-${description === null ? '' : `<p class="lead">${html(description)}</p>`}
-</header>
-<main>
-${main}
-</main>
-</body>
-</html>
-`;
-}
-
 export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boolean }): string {
   const { page, state, cards, open, past, running, scheduled, pastMaintenances, now } = view;
   const [first] = cards;
   const main = [
-    `<p class="banner ${state}" role="status"><span class="dot" aria-hidden="true"></span>${banners[state]}</p>`,
+    `<p class="banner ${state}" role="status"><span class="dot" aria-hidden="true"></span>${bannerOf(state)}</p>`,
     section(
       'Open incidents',
       open.map((incident) => incidentHtml(incident, now)),
@@ -91,7 +30,9 @@ export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boole
     ...cards.map(({ name, services }) =>
       section(
         name,
-        services.length === 0 ? [] : [`<ul class="panel">${services.map(serviceHtml).join('')}</ul>`],
+        services.length === 0
+          ? []
+          : [`<ul class="panel">${services.map((service) => serviceHtml(service, now)).join('')}</ul>`],
       ),
     ),
     first === undefined ? '<p class="empty">This page shows no services yet.</p>' : '',
@@ -105,7 +46,7 @@ export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boole
     section(`Maintenance of the past ${pastMaintenanceDays} days`, pastMaintenances.map(maintenanceHtml)),
     `<footer>As of ${time(now)}. <a href="/status/${page.url}/feed.atom">Feed</a></footer>`,
   ].join('\n');
-  return documentHtml(page, { title: `${page.name}: ${banners[state]}`, main });
+  return documentHtml(page, { title: `${page.title ?? page.name}: ${bannerOf(state)}`, main });
 }
 
 const subscribeHtml = (url: string) =>
@@ -117,24 +58,27 @@ const subscribeHtml = (url: string) =>
 const section = (title: string, parts: readonly string[]) =>
   parts.length === 0 ? '' : `<section><h2>${html(title)}</h2>\n${parts.join('\n')}</section>`;
 
-function serviceHtml({ name, state, days }: ServiceView): string {
+function serviceHtml({ name, state, word, days, uptime }: ServiceView, now: number): string {
+  const percent = uptime === null ? '' : `<span class="uptime">${uptime} % uptime</span>`;
   return (
-    `<li><div class="service"><span>${html(name)}</span><span class="state ${state}">` +
-    `<span class="dot" aria-hidden="true"></span>${stateWords[state]}</span></div>${days === null ? '' : daysHtml(days)}</li>`
+    `<li><div class="service"><h3>${html(name)}</h3>${percent}<span class="state ${state}">` +
+    `<span class="dot" aria-hidden="true"></span>${html(word)}</span></div>${days === null ? '' : daysHtml(days, now)}</li>`
   );
 }
 
-function daysHtml(days: readonly State[]): string {
-  const troubled = days.filter((state) => state !== 'operational').length;
-  const label =
-    troubled === 0
-      ? `No incident in the past ${days.length} days`
-      : `Incidents on ${troubled} of the past ${days.length} days`;
-  const bars = days.map(
-    (state, index) => `<rect class="${state}" x="${index * 10}" y="0" width="7" height="26" rx="2"/>`,
-  );
+function daysHtml(days: readonly DayState[], now: number): string {
+  const known = days.filter((state) => state !== null);
+  const troubled = known.filter((state) => state !== 'operational').length;
+  const past = known.length === 1 ? 'past day' : `past ${known.length} days`;
+  const label = troubled === 0 ? `No trouble in the ${past}` : `Trouble on ${troubled} of the ${past}`;
+  const today = Math.floor(now / dayMs) * dayMs;
+  const bars = days.map((state, index) => {
+    const day = dayText(today - (days.length - 1 - index) * dayMs);
+    const word = state === null ? 'not known' : stateWord(state);
+    return `<rect class="${state ?? 'unknown'}" x="${index * 10}" y="0" width="7" height="30" rx="2"><title>${day}: ${word}</title></rect>`;
+  });
   return (
-    `<svg class="days" viewBox="0 0 ${days.length * 10 - 3} 26" preserveAspectRatio="none" role="img" aria-label="${label}">` +
+    `<svg class="days" viewBox="0 0 ${days.length * 10 - 3} 30" preserveAspectRatio="none" role="img" aria-label="${label}">` +
     `${bars.join('')}</svg><div class="scale soft" aria-hidden="true"><span>${days.length} days ago</span><span>today</span></div>`
   );
 }
@@ -182,24 +126,4 @@ function maintenanceHtml(maintenance: MaintenanceView): string {
     `${servicesHtml(services)}${description === null ? '' : `<p>${html(description)}</p>`}` +
     `${updates.length === 0 ? '' : list}</article>`
   );
-}
-
-/** A page with one message, optionally with a button that performs the action of a link in a mail. */
-export function noticeHtml(
-  page: StatusPageRow,
-  {
-    title,
-    text,
-    button,
-  }: { title: string; text: string; button?: { text: string; action: string; token: string } },
-): string {
-  const form =
-    button === undefined
-      ? `<p><a href="/status/${page.url}">Back to the page</a></p>`
-      : `<form method="post" action="/status/${page.url}/${button.action}">` +
-        `<input type="hidden" name="token" value="${html(button.token)}"><button type="submit">${html(button.text)}</button></form>`;
-  return documentHtml(page, {
-    title: `${page.name}: ${title}`,
-    main: `<section><h2>${html(title)}</h2><p>${html(text)}</p>${form}</section>`,
-  });
 }

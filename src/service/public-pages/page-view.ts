@@ -11,10 +11,12 @@ import { cardsOfPages, type StatusPageRow } from '../status-pages/statements.ts'
 import { visibleMaintenances, type Maintenance } from '../maintenance/maintenances.ts';
 import { isOver } from '../maintenance/status.ts';
 import { dayMs } from '../../durations.ts';
+import { daysOfServices, servicesOfPage } from './check-statements.ts';
+import { daysOf, shownDays, uptimeOf, type DayState } from './service-days.ts';
+import { stateOf, stateOfChecks, stateWord, worst, type State } from './states.ts';
 
 /** The content of a status page at one moment: services with their state, incidents, maintenance. */
 
-export const shownDays = 90;
 const maxIncidents = 500;
 /** Past incidents that are shown with their updates. */
 const maxPast = 50;
@@ -26,10 +28,6 @@ const maxPastMaintenances = 20;
 const maxMaintenances = 1000;
 /** Services beyond this number have no bars of days. */
 const maxWithDays = 60;
-
-/** Best state first. */
-export const states = ['operational', 'maintenance', 'minor', 'medium', 'major', 'critical'] as const;
-export type State = (typeof states)[number];
 
 export type IncidentView = {
   kind: IncidentKind;
@@ -57,8 +55,11 @@ export type MaintenanceView = Pick<Maintenance, 'id' | 'status' | 'startsAt' | '
 export type ServiceView = {
   name: string;
   state: State;
+  word: string;
   /** The worst state of each day (UTC), today last; null = not shown. */
-  days: State[] | null;
+  days: DayState[] | null;
+  /** Percent; null = nothing is known yet. */
+  uptime: number | null;
 };
 
 export type PageView = {
@@ -73,12 +74,6 @@ export type PageView = {
   pastMaintenances: MaintenanceView[];
   now: number;
 };
-
-const worst = (found: readonly State[]): State =>
-  found.reduce<State>((a, b) => (states.indexOf(b) > states.indexOf(a) ? b : a), 'operational');
-
-const stateOf = (severity: string): State =>
-  states.find((state) => state === severity.toLowerCase()) ?? 'major';
 
 /** `now`: milliseconds since the epoch. */
 export async function readPage(
@@ -104,26 +99,44 @@ export async function readPage(
   );
   const running = current.filter(({ status }) => status !== 'SCHEDULED');
 
-  const serviceState = (serviceId: string): State =>
-    worst([
-      ...running.filter(({ serviceIds }) => serviceIds.includes(serviceId)).map(() => 'maintenance' as const),
-      ...rows
-        .filter(({ id, resolvedAt }) => resolvedAt === null && concerns(services.get(id), serviceId))
-        .map(({ severity }) => stateOf(severity)),
+  const stored = new Map((await servicesOfPage(db, page.id)).map((service) => [service.id, service]));
+  const runs = await daysOfServices(db, {
+    serviceIds: [...stored.keys()],
+    since,
+    today: new Date(Math.floor(now / dayMs) * dayMs),
+  });
+  const serviceView = (serviceId: string, name: string): ServiceView => {
+    const service = stored.get(serviceId);
+    const own = rows.filter(({ id }) => concerns(services.get(id), serviceId));
+    const isMaintained = running.some(({ serviceIds }) => serviceIds.includes(serviceId));
+    // Checks are expected to fail during maintenance.
+    const byChecks = service === undefined || isMaintained ? null : stateOfChecks(service);
+    const state = worst([
+      ...(isMaintained ? ['maintenance' as const] : []),
+      ...own.filter(({ resolvedAt }) => resolvedAt === null).map(({ severity }) => stateOf(severity)),
+      ...(byChecks === null ? [] : [byChecks.state]),
     ]);
-  const withDays = names.size <= maxWithDays;
+    const known = {
+      createdAt: service?.createdAt ?? new Date(now),
+      troubles: own.map(({ severity, startedAt, resolvedAt }) => ({
+        state: stateOf(severity),
+        from: startedAt.getTime(),
+        to: resolvedAt?.getTime() ?? now,
+      })),
+      runs: runs.filter((day) => day.serviceId === serviceId),
+      now,
+    };
+    return {
+      name,
+      state,
+      word: (byChecks?.state === state ? byChecks.word : null) ?? stateWord(state),
+      days: names.size <= maxWithDays ? daysOf(known) : null,
+      uptime: uptimeOf(known),
+    };
+  };
   const shown = cards.map((card) => ({
     name: card.name,
-    services: card.services.map(({ serviceId, name }) => ({
-      name,
-      state: serviceState(serviceId),
-      days: withDays
-        ? daysOf(
-            rows.filter(({ id }) => concerns(services.get(id), serviceId)),
-            now,
-          )
-        : null,
-    })),
+    services: card.services.map(({ serviceId, name }) => serviceView(serviceId, name)),
   }));
 
   const all = [
@@ -156,19 +169,6 @@ export async function readPage(
 
 const concerns = (services: readonly IncidentService[] | undefined, serviceId: string) =>
   services?.some(({ id }) => id === serviceId) === true;
-
-function daysOf(incidents: readonly StatusPageIncidentRow[], now: number): State[] {
-  const today = Math.floor(now / dayMs);
-  const days = Array.from({ length: shownDays }, (): State => 'operational');
-  for (const { severity, startedAt, resolvedAt } of incidents) {
-    const first = Math.floor(startedAt.getTime() / dayMs) - today + shownDays - 1;
-    const last = Math.floor((resolvedAt?.getTime() ?? now) / dayMs) - today + shownDays - 1;
-    for (let day = Math.max(0, first); day <= Math.min(last, shownDays - 1); day += 1) {
-      days[day] = worst([days[day] ?? 'operational', stateOf(severity)]);
-    }
-  }
-  return days;
-}
 
 /** Services that the page does not show must not be disclosed. */
 const ofServices = (

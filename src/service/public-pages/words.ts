@@ -33,6 +33,15 @@ export function momentText(at: Date | number, timezone = 'UTC'): string {
   return text.format(at);
 }
 
+const day = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'UTC',
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+});
+/** `4 Mar 2026`. */
+export const dayText = (at: number): string => day.format(at);
+
 /** `1 h 5 min`; less than one minute is shown as 1 min. */
 export function durationText(milliseconds: number): string {
   const minutes = Math.max(1, Math.round(milliseconds / 60_000));

@@ -20,6 +20,14 @@ const Link = Nullable(
   { default: null },
 );
 
+const Color = Nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$', description: 'like #2459c4' }), {
+  default: null,
+});
+const ThemeColors = Type.Object(
+  { accent: Color, background: Color, card: Color, text: Color },
+  { default: {}, description: 'null = the default colour' },
+);
+
 const settable = {
   name: Type.String({ minLength: 1, maxLength: 255 }),
   url: Type.String({
@@ -44,6 +52,14 @@ const settable = {
     description: 'a URL that begins with http:// or https://: where the logo and the name of the page lead',
   },
   isPrivate: Type.Boolean({ default: false, description: 'Who reads the page must have an API key.' }),
+  title: Nullable(Type.String({ minLength: 1, maxLength: 255 }), {
+    default: null,
+    description: 'The heading of the page; null = its name.',
+  }),
+  colors: Nullable(Type.Object({ light: ThemeColors, dark: ThemeColors }), {
+    default: null,
+    description: 'Colours of the page in its two themes; null = the default ones.',
+  }),
 };
 
 export const StatusPage = open(

@@ -7,14 +7,17 @@ import {
   insertService,
   listServices,
   lockServiceCount,
+  setServiceChecks,
+  shareLockChecks,
   updateService,
   type StatusPageServiceRow,
 } from './service-statements.ts';
 import { badRequest, notFound } from '../http/errors.ts';
+import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
-import { cursorFields, pageOf, PageOf } from '../http/fields/cursor.ts';
+import { anyId, cursorFields, pageOf, PageOf } from '../http/fields/cursor.ts';
 import { paginationFields } from '../http/fields/pagination.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
@@ -24,7 +27,17 @@ import { date, dayOf } from '../http/fields/dates.ts';
 /** Limit per account. */
 export const maxServices = 500;
 
+/** Limit per service. */
+const maxChecks = 50;
+
 const name = Type.String({ minLength: 1, maxLength: 255 });
+const checkIds = Type.Array(anyId, {
+  maxItems: maxChecks,
+  uniqueItems: true,
+  default: [],
+  description:
+    'Checks whose statuses the service shows without an incident: degraded, or down while checks fail. Their runs make its uptime.',
+});
 
 export const StatusPageService = open(
   Type.Object(
@@ -32,6 +45,7 @@ export const StatusPageService = open(
       id: Type.String({ format: 'uuid' }),
       accountId: Type.String({ format: 'uuid' }),
       name,
+      checkIds: Type.Array(Type.String({ format: 'uuid' })),
       created_at: date,
       updated_at: Nullable(date),
     },
@@ -42,6 +56,7 @@ export const StatusPageServicePage = PageOf('StatusPageService', 'StatusPageServ
 
 const fields = Type.Object({
   name,
+  checkIds,
   id: ignored,
   accountId: ignored,
   created_at: ignored,
@@ -58,6 +73,7 @@ const presentService = (row: StatusPageServiceRow) => ({
   id: row.id,
   accountId: row.accountId,
   name: row.name,
+  checkIds: row.checkIds,
   created_at: dayOf(row.createdAt),
   updated_at: dayOf(row.updatedAt),
 });
@@ -68,6 +84,22 @@ async function present(db: Queryable, accountId: string, id: string) {
   const row = isUuid(id) ? await findService(db, { accountId, id }) : undefined;
   if (row === undefined) throw notFound('service', id);
   return presentService(row);
+}
+
+/** Replaces the checks of a service. Throws 400 if one of them is no check of the account. */
+async function writeChecks(
+  tx: Queryable,
+  named: { accountId: string; id: string; checkIds: readonly string[] },
+): Promise<void> {
+  const { accountId, id, checkIds: wanted } = named;
+  const known = await shareLockChecks(tx, { accountId, ids: wanted.filter(isUuid) });
+  const attributes: ErrorAttributes = {};
+  for (const [index, checkId] of wanted.entries()) {
+    if (!known.includes(checkId))
+      attributes[`checkIds.${index}`] = [`names no check of this account (${checkId})`];
+  }
+  if (Object.keys(attributes).length > 0) throw badRequest(attributes);
+  await setServiceChecks(tx, { id, checkIds: wanted });
 }
 
 /** Routes of the services that status pages show and incidents affect. */
@@ -120,6 +152,7 @@ function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
         const time = now();
         const id = uuidv7(time);
         await insertService(tx, { id, accountId, name: body.name, now: new Date(time) });
+        await writeChecks(tx, { accountId, id, checkIds: body.checkIds });
         return present(tx, accountId, id);
       }),
   );
@@ -158,6 +191,7 @@ function registerChange(api: PublicApi, { db, now }: ApiDeps): void {
       db.tx(async (tx) => {
         const stored = await present(tx, accountId, id);
         await updateService(tx, { accountId, id, name: body.name ?? stored.name, now: new Date(now()) });
+        if (body.checkIds !== undefined) await writeChecks(tx, { accountId, id, checkIds: body.checkIds });
         return present(tx, accountId, id);
       }),
   );

@@ -6,11 +6,14 @@ export type StatusPageServiceRow = {
   id: string;
   accountId: string;
   name: string;
+  /** The checks whose statuses it shows, in the given order. */
+  checkIds: string[];
   createdAt: Date;
   updatedAt: Date | null;
 };
 
-const columns = 'id, account_id as "accountId", name, created_at as "createdAt", updated_at as "updatedAt"';
+const columns = `id, account_id as "accountId", name, created_at as "createdAt", updated_at as "updatedAt",
+  array(select check_id::text from status_page_service_checks where service_id = status_page_services.id order by position) as "checkIds"`;
 
 export async function insertService(
   tx: Queryable,
@@ -56,6 +59,32 @@ export async function listServices(
     `select ${columns} from status_page_services
      where account_id = $1 and ($2::uuid is null or id > $2) order by id limit $3`,
     [accountId, after, limit],
+  );
+}
+
+/** Those of `ids` that are checks of the account, locked against deletion until `tx` ends. */
+export async function shareLockChecks(
+  tx: Queryable,
+  { accountId, ids }: { accountId: string; ids: readonly string[] },
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await tx.query<{ id: string }>(
+    'select id from checks where account_id = $1 and id = any($2::uuid[]) order by id for key share',
+    [accountId, [...ids]],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Replaces the checks of a service. They must belong to its account. */
+export async function setServiceChecks(
+  tx: Queryable,
+  { id, checkIds }: { id: string; checkIds: readonly string[] },
+): Promise<void> {
+  await tx.query('delete from status_page_service_checks where service_id = $1', [id]);
+  await tx.query(
+    `insert into status_page_service_checks (service_id, check_id, position)
+     select $1, c.id, c.position from unnest($2::uuid[]) with ordinality as c (id, position)`,
+    [id, [...checkIds]],
   );
 }
 

@@ -5,6 +5,16 @@ import type { Queryable } from '../db/database.ts';
 export const themes = ['AUTO', 'LIGHT', 'DARK'] as const;
 export type Theme = (typeof themes)[number];
 
+/** Colours of one theme (`#rrggbb`); null = the default. */
+export type ThemeColors = {
+  accent: string | null;
+  background: string | null;
+  card: string | null;
+  text: string | null;
+};
+
+export type PageColors = { light: ThemeColors; dark: ThemeColors };
+
 export type StatusPageWrite = {
   name: string;
   url: string;
@@ -15,6 +25,9 @@ export type StatusPageWrite = {
   favicon: string | null;
   redirectTo: string | null;
   isPrivate: boolean;
+  /** Shown in place of the name. */
+  title: string | null;
+  colors: PageColors | null;
 };
 
 export type StatusPageRow = StatusPageWrite & {
@@ -25,7 +38,7 @@ export type StatusPageRow = StatusPageWrite & {
 };
 
 const columns = `id, account_id as "accountId", name, url, custom_domain as "customDomain", description,
-  default_theme as "defaultTheme", logo, favicon, redirect_to as "redirectTo", is_private as "isPrivate",
+  default_theme as "defaultTheme", logo, favicon, redirect_to as "redirectTo", is_private as "isPrivate", title, colors,
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 const valuesOf = (page: StatusPageWrite) => [
@@ -38,6 +51,8 @@ const valuesOf = (page: StatusPageWrite) => [
   page.favicon,
   page.redirectTo,
   page.isPrivate,
+  page.title,
+  page.colors === null ? null : JSON.stringify(page.colors),
 ];
 
 export async function insertStatusPage(
@@ -46,7 +61,8 @@ export async function insertStatusPage(
 ): Promise<void> {
   await tx.query(
     `insert into status_pages (name, url, custom_domain, description, default_theme, logo, favicon, redirect_to,
-       is_private, id, account_id, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+       is_private, title, colors, id, account_id, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12, $13, $14)`,
     [...valuesOf(page), id, accountId, now],
   );
 }
@@ -57,7 +73,7 @@ export async function updateStatusPage(
 ): Promise<void> {
   await tx.query(
     `update status_pages set name = $1, url = $2, custom_domain = $3, description = $4, default_theme = $5, logo = $6,
-       favicon = $7, redirect_to = $8, is_private = $9, updated_at = $11 where id = $10`,
+       favicon = $7, redirect_to = $8, is_private = $9, title = $10, colors = $11::jsonb, updated_at = $13 where id = $12`,
     [...valuesOf(page), id, now],
   );
 }

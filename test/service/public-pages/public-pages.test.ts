@@ -125,7 +125,7 @@ describe('status pages in public', () => {
     expect(calm.text).toContain('<html lang="en" data-theme="dark">');
     expect(calm.text).not.toMatch(/<script|<style|style=/);
     expect(textOf(calm.text)).toMatch(/All systems operational Web Shop Operational/);
-    expect(calm.text).toContain('aria-label="No incident in the past 90 days"');
+    expect(calm.text).toContain('aria-label="No trouble in the past day"');
 
     const incident = await openIncident(serviceId);
     const troubled = await read('/status/acme');
@@ -141,7 +141,7 @@ describe('status pages in public', () => {
     expect(textOf(over.text)).toMatch(
       /All systems operational .* past 90 days Checkout fails Major · Resolved · .* \(1 d 2 h\) Affects: Shop Updates \(2\) Resolved .* Over\. Investigating/,
     );
-    expect(over.text).toContain('aria-label="Incidents on 2 of the past 90 days"');
+    expect(over.text).toContain('aria-label="Trouble on 2 of the past 2 days"');
     const feed = await read('/status/acme/feed.atom');
     // Caches keep it: nothing in it comes from the Host header.
     expect(feed.text).not.toContain(new URL(service.url).host);
@@ -154,7 +154,8 @@ describe('status pages in public', () => {
     ]);
     clock.advance(91 * 24 * hour);
     expect(textOf((await read('/status/acme')).text)).toContain('past 90 days None.');
-    expect((await read('/web/status.css')).status).toBe(200);
+    const [, style = ''] = /<link rel="stylesheet" href="([^"]*)"/.exec(calm.text) ?? [];
+    expect((await read(style)).status).toBe(200);
     for (const path of ['/status/none', '/status/Acme', '/status/..%2f', '/status/none/feed.atom']) {
       expect((await read(path)).status, path).toBe(404);
     }
