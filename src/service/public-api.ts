@@ -18,6 +18,7 @@ import { registerAlertChannels } from './alert-channels/routes.ts';
 import { AlertNotification, registerAlertNotifications } from './alert-channels/notification-routes.ts';
 import { ErrorBody } from './http/fields/api-errors.ts';
 import { ApiKey, NewApiKey, registerApiKeys } from './accounts/keys/routes.ts';
+import { AlertDay, registerAlertDays } from './alerting/day-routes.ts';
 import { CheckAlert, LocationAlert, registerCheckAlerts, registerLocationAlerts } from './alerting/routes.ts';
 import { Asset, registerCheckResultAssets } from './results/asset-routes.ts';
 import { CheckResult, CheckResultPage, registerCheckResults } from './results/routes.ts';
@@ -122,6 +123,7 @@ const components = [
   CheckStatus,
   CheckAlert,
   LocationAlert,
+  AlertDay,
   ErrorGroup,
   PendingAnalysis,
   RootCauseAnalysis,
@@ -204,6 +206,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerCheckStatuses(api, deps);
     registerCheckAlerts(api, deps);
     registerLocationAlerts(api, deps);
+    registerAlertDays(api, deps);
     registerErrorGroups(api, deps, { analysesOfGroups });
     registerRootCauseAnalyses(api, deps);
     registerAlertChannels(instance, api, deps);

@@ -4,9 +4,11 @@ import {
   findLoggedNotification,
   listNotifications,
   notificationStatuses,
+  reopenNotification,
   type NotificationRow,
 } from './notification-statements.ts';
-import { badRequest, notFound } from '../http/errors.ts';
+import { sendNotification } from './queue.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { mask } from '../../secrets/secret.ts';
 import { mayAct, type Role } from '../http/fields/roles.ts';
 import { channelTypes, hideConfig } from './configs.ts';
@@ -85,11 +87,47 @@ const presentNotification = (row: NotificationRow, role: Role) => ({
   updated_at: row.updatedAt?.toISOString() ?? null,
 });
 
-/** Registers the routes of the notification log. */
-export function registerAlertNotifications(api: PublicApi, { db }: ApiDeps): void {
-  const tags = ['Alerts'];
-  const notification = Type.Ref('AlertNotification');
+const tags = ['Alerts'];
+const notification = Type.Ref('AlertNotification');
 
+/** Registers the routes of the notification log. */
+export function registerAlertNotifications(api: PublicApi, deps: ApiDeps): void {
+  registerLog(api, deps);
+  registerRetry(api, deps);
+}
+
+function registerRetry(api: PublicApi, { db, now, background }: ApiDeps): void {
+  api.post(
+    '/v1/alert-notifications/:id/retry',
+    {
+      schema: {
+        operationId: 'retryAlertNotification',
+        tags,
+        summary: 'Try again to deliver a notification that was not delivered',
+        description: 'Limits of notifications per hour do not apply. What became of it is in the log.',
+        params: IdParams,
+        response: { 202: notification, ...errorResponses(404, 409) },
+      },
+    },
+    async ({ accountId, role, params: { id } }, reply) => {
+      const row = await db.tx(async (tx) => {
+        const reopened =
+          isUuid(id) && (await reopenNotification(tx, { accountId, id, now: new Date(now()) }));
+        const found = isUuid(id) ? await findLoggedNotification(tx, { accountId, id }) : undefined;
+        if (found === undefined) throw notFound('notification', id);
+        if (!reopened) {
+          const state = found.status === 'SUCCESS' ? 'was delivered' : 'is in progress';
+          throw conflict(`The notification ${state}, so it cannot be tried again.`, { id: [state] });
+        }
+        await sendNotification(tx, background, id);
+        return found;
+      });
+      return reply.code(202).send(presentNotification(row, role));
+    },
+  );
+}
+
+function registerLog(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/alert-notifications',
     {

@@ -207,6 +207,23 @@ export async function findLoggedNotification(
 }
 
 /**
+ * Reopens a notification of the log that was not delivered, so that it can be tried again. Returns false if it is in
+ * progress, was delivered, or does not exist.
+ */
+export async function reopenNotification(
+  tx: Queryable,
+  { accountId, id, now }: { accountId: string; id: string; now: Date },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `update alert_notifications set status = 'IN_PROGRESS', updated_at = $3
+     where id = $1 and account_id = $2 and status not in ('IN_PROGRESS', 'SUCCESS') and ${isLogged}
+     returning id`,
+    [id, accountId, now],
+  );
+  return rows.length > 0;
+}
+
+/**
  * Marks notifications as failed that nobody delivers any more, because the process of their last try died. Returns
  * how many.
  */

@@ -41,7 +41,12 @@ const AlertsQuery = Type.Object({
   from: UnixSeconds('Unix seconds: alerts raised at or after it.'),
   to: UnixSeconds('Unix seconds: alerts raised at or before it.'),
 });
-const querystring = strict(AlertsQuery);
+const querystring = strict(
+  Type.Object({ ...AlertsQuery.properties, alertType: Type.Optional(StringEnum(alertTypes)) }),
+);
+const locationQuerystring = strict(
+  Type.Object({ ...AlertsQuery.properties, alertType: Type.Optional(StringEnum(locationAlertTypes)) }),
+);
 
 const presentAlert = (row: AlertRow) => ({
   id: row.id,
@@ -61,12 +66,12 @@ const presentAlert = (row: AlertRow) => ({
 
 const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
 
-function pageOf(query: Static<typeof AlertsQuery>) {
-  const { from, to, limit } = query;
+function pageOf(query: Static<typeof AlertsQuery> & { alertType?: string }) {
+  const { from, to, limit, alertType = null } = query;
   if (from !== undefined && to !== undefined && from > to) {
     throw badRequest({ from: ['must not be after to'] });
   }
-  return { from: instant(from), to: instant(to), limit, offset: offsetOf(query) };
+  return { from: instant(from), to: instant(to), limit, offset: offsetOf(query), alertType };
 }
 
 export const LocationAlert = open(
@@ -108,7 +113,7 @@ export function registerLocationAlerts(api: PublicApi, { db }: ApiDeps): void {
         operationId: 'listLocationAlerts',
         tags: ['Alerts'],
         summary: "Alerts about locations' own networks, newest first",
-        querystring,
+        querystring: locationQuerystring,
         response: { 200: Type.Array(Type.Ref('LocationAlert')), ...errorResponses(400) },
       },
     },

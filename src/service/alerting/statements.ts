@@ -82,6 +82,8 @@ export type AlertFilter = {
   checkId: string | null;
   /** Whether to read the alerts about locations instead. */
   ofLocations?: boolean;
+  /** Null = all types. */
+  alertType?: string | null;
   from: Date | null;
   to: Date | null;
   limit: number;
@@ -90,15 +92,31 @@ export type AlertFilter = {
 
 /** Reads a page of alerts that were not silenced, newest first. */
 export async function listAlerts(db: Queryable, filter: AlertFilter): Promise<AlertRow[]> {
-  const { accountId, checkId, ofLocations = false, from, to, limit, offset } = filter;
+  const { accountId, checkId, ofLocations = false, alertType = null, from, to, limit, offset } = filter;
   // Two SQL texts, so that each is planned for its own index.
   const ofCheck = checkId === null ? '$2::uuid is null' : 'check_id = $2';
   return db.query<AlertRow>(
     `select ${columns} from alerts
      where account_id = $1 and ${ofCheck} and not silenced and location_id is ${ofLocations ? 'not null' : 'null'}
        and created_at >= coalesce($3::timestamptz, '-infinity') and created_at <= coalesce($4::timestamptz, 'infinity')
+       and ($7::text is null or alert_type = $7)
      order by created_at desc, id desc limit $5 offset $6`,
-    [accountId, checkId, from, to, limit, offset],
+    [accountId, checkId, from, to, limit, offset, alertType],
+  );
+}
+
+export type AlertDay = { day: string; alertType: string; count: number };
+
+/** Counts alerts that were not silenced by day (UTC) and type; oldest day first. */
+export async function countAlertsByDay(
+  db: Queryable,
+  { accountId, from, to }: { accountId: string; from: Date; to: Date },
+): Promise<AlertDay[]> {
+  return db.query<AlertDay>(
+    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day, alert_type as "alertType", count(*)::integer as count
+     from alerts where account_id = $1 and not silenced and created_at >= $2 and created_at < $3
+     group by 1, 2 order by 1, 2`,
+    [accountId, from, to],
   );
 }
 

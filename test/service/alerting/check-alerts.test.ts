@@ -141,6 +141,23 @@ describe('GET /v1/check-alerts', () => {
     }
   });
 
+  test('alerts of one type, and counts by day', async () => {
+    const { body } = await list('/v1/check-alerts?alertType=ALERT_RECOVERY');
+    expect(body.map(({ alertType }) => alertType)).toEqual(['ALERT_RECOVERY']);
+    await insertAlerts(db, [
+      alert({ alertType: 'ALERT_DEGRADED', createdAt: new Date(start + dayMs) }),
+      alert({ alertType: 'ALERT_SSL', createdAt: new Date(start + dayMs) }),
+    ]);
+    const seconds = start / 1000;
+    const none = { failures: 0, degraded: 0, recoveries: 0, certificates: 0, locations: 0 };
+    expect((await list(`/v1/alert-days?from=${seconds}&to=${seconds + 90_000}`)).body).toEqual([
+      { ...none, day: '2026-03-01', failures: 3, recoveries: 1 },
+      { ...none, day: '2026-03-02', degraded: 1, certificates: 1 },
+    ]);
+    const long = await service.call('GET', `/v1/alert-days?from=0&to=${93 * 86_400}`);
+    expect(long).toMatchObject({ status: 400, body: { attributes: { to: [expect.any(String)] } } });
+  });
+
   test('checks of other accounts, and invalid ids, are not found', async () => {
     for (const id of [ids[2], uuidv7(), 'x', '%20']) {
       expect((await service.call('GET', `/v1/check-alerts/${id}`)).status).toBe(404);

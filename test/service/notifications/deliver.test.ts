@@ -370,3 +370,28 @@ test('the log by its filters and pages', async () => {
   }
   expect((await bench.service.call('GET', '/v1/alert-notifications/none')).status).toBe(404);
 });
+
+test('a person can try a notification again that was not delivered', async () => {
+  let status = 500;
+  const target = await receiver((_request, response) => void response.writeHead(status).end('answer'));
+  const id = await createChannel('WEBHOOK', { url: target.url, headers: [] });
+  await raise(id);
+  await allTries();
+  const [failed] = await log();
+  expect(failed).toMatchObject({ status: 'FAILURE', attempts: 6 });
+  status = 200;
+  const path = `/v1/alert-notifications/${String(failed?.['id'])}/retry`;
+  const { account, foreign } = bench.service;
+  expect((await bench.service.call('POST', path, { key: foreign.key })).status).toBe(404);
+  const retried = await bench.service.call('POST', path, { key: account.key });
+  expect([retried.status, retried.body['status']]).toEqual([202, 'IN_PROGRESS']);
+  expect((await bench.service.call('POST', path)).status).toBe(409);
+  await allTries();
+  expect((await log())[0]).toMatchObject({ status: 'SUCCESS', attempts: 7 });
+  expect(target.received).toHaveLength(7);
+  const again = await bench.service.call('POST', path);
+  expect([again.status, again.body['message']]).toEqual([
+    409,
+    'The notification was delivered, so it cannot be tried again.',
+  ]);
+});
