@@ -12,6 +12,9 @@ export const pageTable: readonly Row[] = [
   { path: '/reports', title: 'Reports', load: () => import('./reports/page.tsx') },
   { path: '/checks/:id', title: 'Check', load: () => import('./checks/page.tsx') },
   { path: '/checks/:id/runs/:resultId', title: 'Run', load: () => import('./runs/page.tsx') },
+  { path: '/locations', title: 'Locations', load: () => import('./locations/list.tsx') },
+  { path: '/locations/new', title: 'New location', load: () => import('./locations/new.tsx') },
+  { path: '/locations/:id', title: 'Location', load: () => import('./locations/location.tsx') },
 ];
 
 /** The row of an address, and the parts of the address; null = there is no such page. */

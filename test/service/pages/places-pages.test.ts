@@ -1,0 +1,101 @@
+import type { Browser, Page } from 'playwright';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encryption } from '../../helpers/service/agent-service.ts';
+import { hasChromium, startChromium, watchedPage } from '../../helpers/scripts/chromium.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
+
+/** Locations and settings, in a Chromium. */
+
+let api: TestService;
+let browser: Browser;
+let readerKey = '';
+
+beforeAll(async () => {
+  if (!hasChromium) return;
+  browser = await startChromium();
+  api = await startTestService(await anyDatabase.open(), { encryption });
+  const reader = await api.call('POST', '/v1/api-keys', { body: { name: 'reader', role: 'READ_ONLY' } });
+  readerKey = String(reader.body['rawKey']);
+});
+afterAll(async () => {
+  if (!hasChromium) return;
+  await browser.close();
+  await api.close();
+  await anyDatabase.close();
+});
+
+async function signedIn(path: string, key = api.account.key): Promise<{ page: Page; faults: unknown[] }> {
+  const { page, faults } = await watchedPage(browser);
+  const headers = { origin: api.url };
+  const answer = await page.request.post(`${api.url}/v1/sign-in`, { data: { apiKey: key }, headers });
+  expect(answer.status()).toBeLessThan(300);
+  await page.goto(`${api.url}${path}`);
+  await page.locator('h1').waitFor();
+  return { page, faults };
+}
+const fits = async (page: Page) =>
+  expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+
+describe.skipIf(!hasChromium)('the pages of locations', { timeout: 60_000 }, () => {
+  it('create a location, show its key once with the commands, and rotate the key', async () => {
+    const { page, faults } = await signedIn('/locations');
+    await page.getByRole('link', { name: 'New location' }).click();
+    await page.getByLabel('Name').fill('Harbour Office');
+    expect(await page.getByLabel('Slug').inputValue()).toBe('harbour-office');
+    await page.getByLabel('Limit the networks').check();
+    await page.getByLabel('Allowed networks').fill('10.0.0.0/8,nonsense');
+    await button(page, 'Create location').click();
+    await page
+      .locator('.field.wrong', { hasText: 'Allowed networks' })
+      .getByText('nonsense')
+      .first()
+      .waitFor();
+    await button(page, 'Remove nonsense').click();
+    await button(page, 'Create location').click();
+    await page.getByRole('heading', { name: 'Harbour Office' }).waitFor();
+
+    await button(page, 'Create key').click();
+    const first = await page.getByLabel('Key of the location', { exact: true }).innerText();
+    expect(first).toMatch(/^pl_/);
+    for (const name of ['docker run', 'compose file', 'helm install']) {
+      const text = await page.getByLabel(name, { exact: true }).innerText();
+      expect(text).toContain(api.url);
+      expect(text).toContain(first);
+    }
+    await page.reload();
+    await button(page, 'Rotate: create a new key').click();
+    const second = await page.getByLabel('Key of the location', { exact: true }).innerText();
+    expect(await page.content()).not.toContain(first);
+    await page.getByText('Rotation: restart each agent').waitFor();
+    await button(page, `Delete key ...${first.slice(-4)}`).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete key' }).click();
+    await page.getByText('Rotation: restart each agent').waitFor({ state: 'hidden' });
+    const { body } = await api.call<Fields[]>('GET', '/v1/private-locations');
+    expect(body[0]).toMatchObject({
+      slugName: 'harbour-office',
+      allowedNetworks: ['10.0.0.0/8'],
+      keys: [{ maskedKey: `...${second.slice(-4)}` }],
+    });
+    expect(faults.filter((fault) => !String(fault).includes('400'))).toEqual([]);
+  });
+
+  it('show a reader agents and queue without any button that would be refused, at 390 px too', async () => {
+    const { body } = await api.call<Fields[]>('GET', '/v1/private-locations');
+    const { page, faults } = await signedIn(`/locations/${String(body[0]?.['id'])}`, readerKey);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.getByText('No agent has joined yet').waitFor();
+    await fits(page);
+    expect(await page.getByRole('link', { name: 'Settings' }).count()).toBe(0);
+    await page.goto(`${page.url()}?tab=keys`);
+    await page.getByRole('heading', { name: 'Start an agent' }).waitFor();
+    await fits(page);
+    expect(await button(page, /Create|Rotate|Delete/).count()).toBe(0);
+    await page.goto(`${api.url}/locations`);
+    await page.getByRole('link', { name: 'Harbour Office' }).waitFor();
+    await fits(page);
+    expect(await page.getByRole('link', { name: 'New location' }).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+});
