@@ -1,0 +1,218 @@
+import { send } from '../base/service.ts';
+import { useLoad } from '../base/load.ts';
+import { go, usePlace } from '../base/router.ts';
+import { useMay } from '../base/user.ts';
+import type { PageProps } from '../base/page.ts';
+import { ask } from '../parts/dialog.tsx';
+import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { Shown } from '../parts/notice.tsx';
+import { Status } from '../parts/status.tsx';
+import { Moment } from '../parts/time.tsx';
+import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { errorAt } from '../parts/form/field.tsx';
+import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
+import {
+  isOpen,
+  paths,
+  readIncident,
+  severities,
+  statuses,
+  wordOf,
+  type Incident,
+  type Kind,
+} from './incidents.ts';
+
+/** One incident: its updates, a new update, its name and severity. */
+
+export function Page({ params }: PageProps) {
+  const { query } = usePlace();
+  const kind: Kind = query.get('kind') === 'page' ? 'page' : 'services';
+  const id = params['id'] ?? '';
+  const loaded = useLoad(`${kind} ${id}`, (signal) => readIncident(kind, id, signal));
+  return (
+    <Shown of={loaded} what="the incident">
+      {(incident) => <IncidentView incident={incident} reload={loaded.reload} />}
+    </Shown>
+  );
+}
+
+const choicesOf = (values: readonly string[]) => values.map((value) => ({ value, title: wordOf(value) }));
+
+function IncidentView({ incident, reload }: { incident: Incident; reload: () => void }) {
+  const mayWrite = useMay('READ_WRITE');
+  const path = `${paths[incident.kind].list}/${incident.id}`;
+  const remove = async () => {
+    const isSure = await ask({
+      title: 'Delete this incident?',
+      text: 'Its updates are deleted, and status pages no longer show it.',
+      action: 'Delete',
+      isDangerous: true,
+    });
+    if (!isSure) return;
+    try {
+      await send('DELETE', path);
+      go('/incidents');
+    } catch (error) {
+      sayFailed(error);
+    }
+  };
+  return (
+    <>
+      <div class="page-head">
+        <p class="crumbs">
+          <a href="/incidents">Incidents</a>
+        </p>
+        <h1>{incident.name}</h1>
+        <Status
+          status={isOpen(incident) ? 'failing' : 'passing'}
+          word={wordOf(incident.status || (isOpen(incident) ? 'OPEN' : 'RESOLVED'))}
+        />
+        {mayWrite && (
+          <div class="buttons">
+            <button type="button" class="danger" onClick={() => void remove()}>
+              Delete
+            </button>
+          </div>
+        )}
+      </div>
+      <section class="card">
+        <dl class="facts">
+          <dt>Severity</dt>
+          <dd>{wordOf(incident.severity)}</dd>
+          <dt>Since</dt>
+          <dd>
+            <Moment at={incident.from} />
+          </dd>
+          <dt>Resolved</dt>
+          <dd>
+            <Moment at={incident.to} />
+          </dd>
+          <dt>Affects</dt>
+          <dd>
+            {incident.kind === 'page'
+              ? 'a whole status page'
+              : incident.services.map(({ name }) => name).join(', ') || 'no services'}
+          </dd>
+        </dl>
+      </section>
+      <section class="card">
+        <h2>Updates</h2>
+        <ol class="timeline-updates">
+          {[...incident.updates].reverse().map((update) => (
+            <li key={update.id}>
+              <strong>{wordOf(update.status)}</strong>{' '}
+              <span class="soft">
+                <Moment at={update.created_at} />
+              </span>
+              <p>{update.description}</p>
+            </li>
+          ))}
+        </ol>
+      </section>
+      {mayWrite && (
+        <>
+          <UpdateForm key={incident.updates.length} incident={incident} path={path} reload={reload} />
+          <ChangeForm incident={incident} path={path} reload={reload} />
+        </>
+      )}
+    </>
+  );
+}
+
+type Part = { incident: Incident; path: string; reload: () => void };
+
+function UpdateForm({ incident, path, reload }: Part) {
+  const form = useForm({
+    status: incident.status || 'INVESTIGATING',
+    description: '',
+    notifySubscribers: false,
+  });
+  const { body, change, errors } = form;
+  const to = `${path}/${paths[incident.kind].updates}`;
+  const save = async (status = body.status) => {
+    if ((await form.save('POST', to, { ...body, status })) === undefined) return;
+    sayDone('The update is published.');
+    reload();
+  };
+  return (
+    <section class="card">
+      <h2>New update</h2>
+      <Form
+        message={form.message}
+        onSubmit={() => void save()}
+        buttons={
+          <>
+            <button type="submit" class="main" disabled={form.isBusy}>
+              Publish update
+            </button>
+            {isOpen(incident) && (
+              <button type="button" disabled={form.isBusy} onClick={() => void save('RESOLVED')}>
+                Publish and resolve
+              </button>
+            )}
+          </>
+        }
+      >
+        <ChoiceField
+          label="Status"
+          value={body.status}
+          choices={choicesOf(statuses[incident.kind])}
+          error={errorAt(errors, 'status')}
+          onChange={(status) => change({ status })}
+        />
+        <AreaField
+          label="Text"
+          required
+          value={body.description}
+          error={errorAt(errors, 'description')}
+          onChange={(description) => change({ description })}
+        />
+        <SwitchField
+          label="Tell subscribers by mail"
+          value={body.notifySubscribers}
+          onChange={(notifySubscribers) => change({ notifySubscribers })}
+        />
+        <AsText method="POST" path={to} body={body} />
+      </Form>
+    </section>
+  );
+}
+
+function ChangeForm({ incident, path, reload }: Part) {
+  const form = useForm({ name: incident.name, severity: incident.severity });
+  const { body, change, errors } = form;
+  const save = async () => {
+    if ((await form.save('PUT', path)) === undefined) return;
+    sayDone('Saved.');
+    reload();
+  };
+  return (
+    <section class="card">
+      <h2>Name and severity</h2>
+      <Form
+        message={form.message}
+        onSubmit={() => void save()}
+        buttons={
+          <button type="submit" disabled={form.isBusy || !form.isChanged}>
+            Save
+          </button>
+        }
+      >
+        <TextField
+          label="Name"
+          required
+          value={body.name}
+          error={errorAt(errors, 'name')}
+          onChange={(name) => change({ name })}
+        />
+        <ChoiceField
+          label="Severity"
+          value={body.severity}
+          choices={choicesOf(severities[incident.kind])}
+          error={errorAt(errors, 'severity')}
+          onChange={(severity) => change({ severity })}
+        />
+      </Form>
+    </section>
+  );
+}

@@ -1,0 +1,119 @@
+import { get, getList, send } from '../base/service.ts';
+import { useLoad } from '../base/load.ts';
+import { go } from '../base/router.ts';
+import { useMay } from '../base/user.ts';
+import type { PageProps } from '../base/page.ts';
+import { ask } from '../parts/dialog.tsx';
+import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { Shown } from '../parts/notice.tsx';
+import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { errorAt } from '../parts/form/field.tsx';
+import { TextField } from '../parts/form/inputs.tsx';
+import { ManyField } from '../parts/form/lists.tsx';
+import type { Service } from './pages.ts';
+
+/** A new service, or one that is changed or deleted. */
+
+export function Page({ params }: PageProps) {
+  const id = params['id'];
+  const stored = useLoad(id ?? 'new', (signal) =>
+    id === undefined
+      ? Promise.resolve(null)
+      : get<Service>(`/v1/status-pages/services/${encodeURIComponent(id)}`, signal),
+  );
+  return (
+    <Shown of={stored} what="the service">
+      {(service) => <ServiceForm key={id ?? 'new'} stored={service} />}
+    </Shown>
+  );
+}
+
+type Check = { id: string; name: string };
+/** More checks than these are too many to choose from: the API takes any. */
+const maxPages = 10;
+
+async function checks(signal: AbortSignal): Promise<Check[]> {
+  const found: Check[] = [];
+  for (let page = 1; page <= maxPages; page += 1) {
+    const { entries } = await getList<Check>(`/v1/checks?limit=100&page=${page}`, signal);
+    found.push(...entries);
+    if (entries.length < 100) break;
+  }
+  return found;
+}
+
+function ServiceForm({ stored }: { stored: Service | null }) {
+  const mayWrite = useMay('READ_WRITE');
+  const form = useForm({ name: stored?.name ?? '', checkIds: stored?.checkIds ?? [] });
+  const { body, change, errors } = form;
+  const known = useLoad('checks', checks);
+  const method = stored === null ? 'POST' : 'PUT';
+  const path = stored === null ? '/v1/status-pages/services' : `/v1/status-pages/services/${stored.id}`;
+  const save = async () => {
+    if ((await form.save(method, path)) === undefined) return;
+    sayDone(`Saved: ${body.name}`);
+    go('/services');
+  };
+  const remove = async () => {
+    const isSure = await ask({
+      title: 'Delete this service?',
+      text: 'Pages and incidents go on without it.',
+      action: 'Delete',
+      isDangerous: true,
+    });
+    if (!isSure) return;
+    try {
+      await send('DELETE', path);
+      go('/services');
+    } catch (error) {
+      sayFailed(error);
+    }
+  };
+  return (
+    <>
+      <div class="page-head">
+        <p class="crumbs">
+          <a href="/services">Services</a>
+        </p>
+        <h1>{stored === null ? 'New service' : stored.name}</h1>
+        {stored !== null && mayWrite && (
+          <div class="buttons">
+            <button type="button" class="danger" onClick={() => void remove()}>
+              Delete
+            </button>
+          </div>
+        )}
+      </div>
+      <Form
+        message={form.message}
+        onSubmit={() => void save()}
+        buttons={
+          mayWrite && (
+            <button type="submit" class="main" disabled={form.isBusy}>
+              {stored === null ? 'Create service' : 'Save'}
+            </button>
+          )
+        }
+      >
+        <section class="card">
+          <TextField
+            label="Name"
+            required
+            value={body.name}
+            error={errorAt(errors, 'name')}
+            onChange={(name) => change({ name })}
+          />
+          <ManyField
+            label="Checks"
+            hint="The service shows as degraded or down by them, without an incident; their runs make its uptime."
+            value={body.checkIds}
+            error={errorAt(errors, 'checkIds')}
+            choices={(known.value ?? []).map(({ id, name }) => ({ value: id, title: name }))}
+            onChange={(checkIds) => change({ checkIds })}
+          />
+        </section>
+        <AsText method={method} path={path} body={body} />
+      </Form>
+    </>
+  );
+}
