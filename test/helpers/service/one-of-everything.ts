@@ -106,6 +106,7 @@ const parameters: readonly [prefix: string, parameter: string, id: string][] = [
   ['/v1/triggers/', 'groupId', 'group'],
   ['/v1/badges/groups/', 'id', 'group'],
   ['/v1/badges/checks/', 'id', 'check/url'],
+  ['/v1/badges/status-pages/', 'url', 'statusPageUrl'],
   ['/v1/check-groups/', 'checkId', 'check/api'],
   ['/v1/check-groups/', 'groupId', 'group'],
   ['/v1/check-groups/', 'id', 'group'],
@@ -139,6 +140,7 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
     location: 'eu-west-1',
     runtime: '2026.04',
     asset: 'trace.zip',
+    statusPageUrl: 'everything',
   };
   const bodies = new Map<string, Fields>();
 

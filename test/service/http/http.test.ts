@@ -361,30 +361,52 @@ describe('health and page', () => {
     expect([status, body]).toEqual([200, { state: 'running', version: expect.any(String) }]);
   });
 
-  test.each([
-    ['/', 'text/html; charset=utf-8', '<!doctype html>'],
-    ['/web/style.css', 'text/css; charset=utf-8', ':root'],
-    ['/web/app.js', 'text/javascript; charset=utf-8', 'sessionStorage'],
-  ])('%s is served with a strict policy, and only once', async (path, type, content) => {
-    const { status, body, headers } = await service.call<string>('GET', path, { key: null });
-    expect([status, headers.get('content-type')]).toEqual([200, type]);
-    expect(body).toContain(content);
-    expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    );
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
-    // Nothing from elsewhere, nothing inline.
-    expect(body).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
-    expect(body).not.toMatch(/<script>|<style>| style="| on[a-z]+="/);
-    const again = await service.call('GET', path, {
-      key: null,
-      headers: { 'if-none-match': headers.get('etag') ?? '' },
-    });
-    expect(again.status).toBe(304);
-  });
+  test.each([['/'], ['/sign-in'], ['/checks/new'], ['/checks/0197/runs/0198'], ['/settings']])(
+    '%s is the page, with a strict policy, and only once',
+    async (path) => {
+      const { status, body, headers } = await service.call<string>('GET', path, { key: null });
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+      expect(body).toMatch(/^<!doctype html>/i);
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'; /);
+      expect(policy).toContain("base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+      expect(policy).not.toMatch(/unsafe|http:|https:|\*/);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      // Nothing from elsewhere, nothing inline.
+      expect(body).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
+      expect(body).not.toMatch(/<script>|<style>| style="| on[a-z]+="/);
+      const again = await service.call('GET', path, {
+        key: null,
+        headers: { 'if-none-match': headers.get('etag') ?? '' },
+      });
+      expect(again.status).toBe(304);
+    },
+  );
 
-  test('the data of the page needs a key', async () => {
-    expect((await service.call('GET', '/web/overview', { key: null })).status).toBe(401);
+  test('its files are compressed, kept for ever, and never a document of their own', async () => {
+    const { body } = await service.call<string>('GET', '/', { key: null });
+    const files = [...body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? '');
+    expect(files.map((path) => path.replace(/-\w+\./, '.')).sort()).toEqual([
+      '/assets/icon.svg',
+      '/assets/main.js',
+      '/assets/style.css',
+    ]);
+    for (const path of files) {
+      for (const encoding of ['br', 'gzip', 'identity']) {
+        const { status, headers } = await service.call<string>('GET', path, {
+          key: null,
+          headers: { 'accept-encoding': encoding },
+        });
+        expect([path, status, headers.get('cache-control')]).toEqual([
+          path,
+          200,
+          'public, max-age=31536000, immutable',
+        ]);
+        expect(headers.get('content-encoding') ?? 'identity').toBe(encoding);
+        expect(headers.get('content-security-policy')).toBe("default-src 'none'; sandbox");
+      }
+    }
+    expect((await service.call('GET', '/assets/names.json', { key: null })).status).toBe(404);
+    expect((await service.call('GET', '/assets/..%2fnames.json', { key: null })).status).toBe(404);
   });
 });

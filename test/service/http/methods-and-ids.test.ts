@@ -20,7 +20,7 @@ const send = (method: string, path: string, init: RequestInit = {}) =>
   fetch(`${service.url}${path}`, { method, ...init });
 
 /** Routes of people and browsers, which are not in the document. */
-const undocumented = { '/': ['GET'], '/web/overview': ['GET'], '/openapi.json': ['GET'] };
+const undocumented = { '/': ['GET'], '/settings': ['GET'], '/openapi.json': ['GET'] };
 /** Triggers, where a request runs something. */
 const withoutHead = /^\/(checks|check-groups)\//;
 

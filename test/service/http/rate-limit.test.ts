@@ -85,7 +85,7 @@ describe('rate limits', () => {
     expect((await service.call('POST', '/v1/snippets', { body: {} })).status).toBe(429);
     expect((await service.call('GET', '/v1/variables', { key: 'sk_wrong' })).status).toBe(401);
     expect((await service.call('GET', '/v1/variables', { key: service.foreign.key })).status).toBe(200);
-    expect((await service.call('GET', '/web/overview')).status).toBe(200);
+    expect((await service.call('GET', '/')).status).toBe(200);
     expect((await service.call('GET', '/health')).status).toBe(200);
   });
 

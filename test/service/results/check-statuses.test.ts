@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { resultStatuses } from '../../../src/protocol/result.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { databases } from '../../helpers/service/database.ts';
 import { statusFields } from '../../helpers/service/error-body.ts';
 import type { Fields } from '../../helpers/service/service.ts';
-import { iso, resultsBench, time, type Result } from './results-bench.ts';
+import { iso, resultsBench, time } from './results-bench.ts';
 
 /** Statuses of checks, and the overview that the pages load. */
 
@@ -76,63 +75,6 @@ describe.each(databases)('check statuses ($name)', (database) => {
       const page = await service.call<Fields[]>('GET', '/v1/check-statuses?limit=1&page=2');
       expect(page.body).toEqual([all.body[1]]);
       expect((await service.call('GET', '/v1/check-statuses?limit=101')).status).toBe(400);
-    });
-
-    test('the overview returns everything in one response', async () => {
-      const { service } = bench;
-      const checkId = await createCheck();
-      for (const [index, status] of resultStatuses.entries()) {
-        await store(checkId, { startedAt: time - index * 1000, status });
-      }
-      await store(checkId, { resultType: 'ATTEMPT' });
-      await storeStatus(checkId, uuidv7());
-      const { status, body } = await service.call('GET', '/web/overview?limit=100');
-      expect(status).toBe(200);
-      const { checks, locations, account } = body as {
-        checks: Result[];
-        locations: Fields[];
-        account: Fields;
-      };
-      expect(account).toEqual({ name: 'First' });
-      expect(locations).toContainEqual({
-        name: 'eu-west-1',
-        slugName: 'eu-west-1',
-        agentCount: 0,
-        lastSeen: null,
-        minAgentVersion: null,
-        runningAgents: [],
-        keyCount: 0,
-      });
-      expect(checks.find(({ id }) => id === checkId)).toMatchObject({
-        name: 'A URL check',
-        status: { status: 'passed' },
-        results: resultStatuses.map((name, index) => ({
-          status: name,
-          responseTime: 12.5,
-          runLocation: 'eu-west-1',
-          startedAt: iso(time - index * 1000),
-        })),
-      });
-    });
-
-    test('the overview has checks with the settings of their group, and no scripts', async () => {
-      const { service } = bench;
-      const group = await service.call<{ id: number }>('POST', '/v2/check-groups', {
-        body: { name: 'Off', activated: false, muted: true, locations: ['eu-west-2'] },
-      });
-      const created = await service.call<{ id: string }>('POST', '/v1/checks/browser', {
-        body: { name: 'Shop', script: 'a secret recipe', locations: ['eu-west-1'], groupId: group.body.id },
-      });
-      const { body } = await service.call('GET', '/web/overview?limit=100');
-      const { checks } = body as { checks: Fields[] };
-      const shown = checks.find(({ id }) => id === created.body.id);
-      expect(shown).toMatchObject({
-        activated: false,
-        muted: true,
-        locations: ['eu-west-2'],
-        privateLocations: [],
-      });
-      expect(JSON.stringify(body)).not.toContain('recipe');
     });
   });
 });
