@@ -140,7 +140,7 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
     location: 'eu-west-1',
     runtime: '2026.04',
     asset: 'trace.zip',
-    statusPageUrl: 'everything',
+    statusPageUrl: 'shop',
   };
   const bodies = new Map<string, Fields>();
 
