@@ -20,8 +20,8 @@ import { postgresBinaries, startPostgres } from '../test/helpers/service/postgre
 import { dayMs } from '../src/durations.ts';
 
 /**
- * Analytics of one check over 30 days of one-minute results (three locations in turn), p50 and p99, grouped and ungrouped, and all
- * pages of the list of 1,000 checks with statuses. Measured over HTTP on the embedded database and on a PostgreSQL server. Limit:
+ * Analytics and the timeline of one check over 30 days of one-minute results (three locations in turn), p50 and p99, grouped and
+ * ungrouped, and all pages of the list of 1,000 checks with statuses. Measured over HTTP on the embedded database and on a PostgreSQL server. Limit:
  * `limitMs` for each answer.
  */
 const limitMs = 100;
@@ -126,6 +126,11 @@ async function run(db: Db): Promise<Figures> {
     ['byLocation', () => get(`${analytics}&groupBy=runLocation`)],
     ['daily', () => get(`${analytics}&aggregationInterval=1440&limit=100`)],
     ['hourlyByLocation', () => get(`${analytics}&aggregationInterval=60&groupBy=runLocation&limit=100`)],
+    ['timeline', () => get(`/v1/checks/${checkId}/timeline?quickRange=last30Days`)],
+    [
+      'timelineByLocation',
+      () => get(`/v1/checks/${checkId}/timeline?quickRange=last30Days&groupBy=location`),
+    ],
     [
       'statuses',
       async () => {

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { createLog } from '../src/log.ts';
 import { Secret } from '../src/secrets/secret.ts';
 import { buildApp } from '../src/service/app.ts';
+import { refreshDayFigures } from '../src/service/analytics/day-figures.ts';
 import { makeRollupPartition } from '../src/service/analytics/rollup-statements.ts';
 import { createBackground } from '../src/service/engine/background.ts';
 import { bucketSql } from '../src/service/engine/histogram.ts';
@@ -56,10 +57,6 @@ async function fill(db: Db, now: number): Promise<string> {
      select id, $1, case when random() < 0.02 then 'failed' else 'passed' end, false, false, false, 'eu-west-1', now() from checks`,
     [accountId],
   );
-  await db.query(
-    `insert into check_figures (check_id, hour, availability, p95) select id, $1, 100 - random(), 50 + 400 * random() from checks`,
-    [new Date(hour - 2 * hourMs)],
-  );
   for (let back = 23; back >= 2; back--) {
     await db.query(
       `insert into check_rollups (check_id, metric, hour, run_location, status, group_key, count, sum, squares, least, greatest,
@@ -71,6 +68,11 @@ async function fill(db: Db, now: number): Promise<string> {
        from checks c cross join unnest(array['retries', 'responseTime', 'dns', 'tcp', 'wait', 'firstByte', 'download']) as metric`,
       [new Date(hour - back * hourMs)],
     );
+  }
+  const ids = await db.query<{ id: string }>('select id from checks');
+  for (let at = 0; at < ids.length; at += 500) {
+    const checkIds = ids.slice(at, at + 500).map(({ id }) => id);
+    await refreshDayFigures(db, { checkIds, hour: new Date(hour - 2 * hourMs) });
   }
   for (let at = hour - 2 * hourMs; at < now; at += hourMs / 6) {
     await db.query(

@@ -6,6 +6,8 @@ import type { Queryable } from '../db/database.ts';
 
 export type HoursOf = {
   checkIds: readonly string[];
+  /** Those of them whose rollups are read; of the others, only raw results. */
+  fromRollups: readonly string[];
   /** A full hour. */
   from: Date;
   /** Rollups may exist for the hours before this one. */
@@ -13,17 +15,18 @@ export type HoursOf = {
   to: Date;
 };
 
-const paramsOf = ({ checkIds, from, rolledUpTo, to }: HoursOf): unknown[] => [
+const paramsOf = ({ checkIds, fromRollups, from, rolledUpTo, to }: HoursOf): unknown[] => [
   [...checkIds],
   from,
   rolledUpTo,
   to,
+  [...fromRollups],
 ];
 
 /** Hours whose rollups are outdated, and the rows of `check_rollups t` that count. Over the parameters of HoursOf. */
 const due = `due as materialized (
   select check_id, hour from rollups_due where check_id = any($1::uuid[]) and hour >= $2 and hour < $3)`;
-const rolledUp = `t.check_id = any($1::uuid[]) and t.hour >= $2 and t.hour < $3
+const rolledUp = `t.check_id = any($5::uuid[]) and t.hour >= $2 and t.hour < $3
   and not exists (select 1 from due where due.check_id = t.check_id and due.hour = t.hour)`;
 /** Final results of the hours without a rollup. */
 const raw = `(select id as check_id, $3::timestamptz as since, $4::timestamptz as until from unnest($1::uuid[]) as i (id)
@@ -54,6 +57,19 @@ export async function countHours(db: Queryable, hours: HoursOf): Promise<Map<str
      select json_object_agg(check_id, hours) as checks from (
        select check_id, json_agg(hour) as hours from hours group by 1) as item`,
     paramsOf(hours),
+  );
+  return new Map(Object.entries(row?.checks ?? {}));
+}
+
+/** Figures that were made with rollups. `runs`: of 24 hours by status, oldest first (see day-figures.ts); null = not known. */
+export type Figures = { hour: string; p95: number | null; runs: number[] | null };
+
+/** The figures of each check; checks without a rollup are absent. */
+export async function readFigures(db: Queryable, checkIds: readonly string[]): Promise<Map<string, Figures>> {
+  const [row] = await db.query<{ checks: { [checkId: string]: Figures } | null }>(
+    `select json_object_agg(check_id, json_build_object('hour', hour, 'p95', p95, 'runs', runs)) as checks
+     from check_figures where check_id = any($1::uuid[])`,
+    [[...checkIds]],
   );
   return new Map(Object.entries(row?.checks ?? {}));
 }

@@ -13,45 +13,66 @@ export type Filter = Pick<OverviewQuery, 'search' | 'state' | 'type' | 'tag' | '
 export const isFiltering = (filter: Filter): boolean =>
   Object.values(filter).some((value) => value !== undefined && value !== '');
 
-/** The conditions of a filter, as SQL with parameters. */
+/** Tables beside `check_states t` that a statement may need, in the order of their joins. */
+const joins = {
+  c: 'join checks c on c.id = t.check_id',
+  g: 'left join check_groups g on g.id = t.group_id',
+  s: 'left join check_statuses s on s.check_id = t.check_id',
+  f: 'left join check_figures f on f.check_id = t.check_id',
+} as const;
+type Join = keyof typeof joins;
+
+/** The conditions of a filter, as SQL over `check_states t` with parameters and the tables that it needs. */
 function conditions(accountId: string, filter: Filter) {
   const params: unknown[] = [];
+  const needs = new Set<Join>();
   const param = (value: unknown) => `$${params.push(value)}`;
-  const where = [`c.account_id = ${param(accountId)}`];
+  const where = [`t.account_id = ${param(accountId)}`];
+  const require = (condition: string, ...tables: Join[]) => {
+    where.push(condition);
+    for (const table of tables) needs.add(table);
+  };
   const { search, state, type, tag, groupId, location } = filter;
   if (search !== undefined && search !== '') {
     const text = param(search.toLowerCase());
-    where.push(`(strpos(lower(c.name), ${text}) > 0 or starts_with(c.id::text, ${text})
-      or exists (select 1 from unnest(c.tags) as tag where strpos(lower(tag), ${text}) > 0))`);
+    require(`(strpos(lower(c.name), ${text}) > 0 or starts_with(c.id::text, ${text})
+      or exists (select 1 from unnest(c.tags) as tag where strpos(lower(tag), ${text}) > 0))`, 'c');
   }
-  if (state !== undefined) where.push(`${stateSql} = any(${param([...state])}::text[])`);
-  if (type !== undefined) where.push(`c.check_type = any(${param([...type])}::text[])`);
-  if (tag !== undefined) where.push(`c.tags && ${param([...tag])}::text[]`);
-  if (location !== undefined) where.push(`(${effectiveSlugs}) && ${param([...location])}::text[]`);
+  if (state !== undefined)
+    require(`t.state = any(${param(state.map((one) => checkStates.indexOf(one)))}::smallint[])`);
+  if (type !== undefined) require(`c.check_type = any(${param([...type])}::text[])`, 'c');
+  if (tag !== undefined) require(`c.tags && ${param([...tag])}::text[]`, 'c');
+  if (location !== undefined) require(`(${effectiveSlugs}) && ${param([...location])}::text[]`, 'c', 'g');
   if (groupId !== undefined) {
     const ids = groupId.filter((id) => id !== 'none').map(Number);
-    const none = groupId.includes('none') ? ' or c.group_id is null' : '';
-    where.push(`(c.group_id = any(${param(ids)}::bigint[])${none})`);
+    const none = groupId.includes('none') ? ' or t.group_id is null' : '';
+    require(`(t.group_id = any(${param(ids)}::bigint[])${none})`);
   }
-  return { params, param, where: where.join(' and ') };
+  return { params, param, needs, where: where.join(' and ') };
 }
+
+const tablesOf = (needs: ReadonlySet<Join>) =>
+  [
+    'check_states t',
+    ...(Object.keys(joins) as Join[]).filter((name) => needs.has(name)).map((name) => joins[name]),
+  ].join(' ');
 
 /** Counts the checks that match a filter. */
 export async function countFiltered(db: Queryable, accountId: string, filter: Filter): Promise<number> {
-  const { params, where } = conditions(accountId, filter);
-  return countRows(db, `from ${checksWithStates} where ${where}`, params);
+  const { params, needs, where } = conditions(accountId, filter);
+  return countRows(db, `from ${tablesOf(needs)} where ${where}`, params);
 }
 
-const rank = `case ${stateSql} ${checkStates.map((state, index) => `when '${state}' then ${index}`).join(' ')} end`;
+const pausedState = checkStates.indexOf('paused');
 
-/** SQL of each sort key. Checks without a value are last in both orders. */
-const keys: { readonly [K in OverviewQuery['sort']]: string } = {
-  state: rank,
-  name: 'lower(c.name)',
-  availability: 'f.availability',
-  p95: 'f.p95',
-  lastRun: 's.last_started_at',
-  nextRun: `case when ${stateSql} <> 'paused' then c.next_due_at end`,
+/** SQL of each sort key, and the table that it needs. Checks without a value are last in both orders. */
+const keys: { readonly [K in OverviewQuery['sort']]: readonly [sql: string, ...needs: Join[]] } = {
+  state: ['t.state'],
+  name: ['t.name'],
+  availability: ['f.availability', 'f'],
+  p95: ['f.p95', 'f'],
+  lastRun: ['s.last_started_at', 's'],
+  nextRun: [`case when t.state <> ${pausedState} then c.next_due_at end`, 'c'],
 };
 
 /** The ids of a page, in its order. `figuresSince`: older figures do not count. */
@@ -64,20 +85,20 @@ export async function listIds(
   },
 ): Promise<string[]> {
   const { accountId, query } = options;
-  const { params, param, where } = conditions(accountId, query);
+  const { params, param, needs, where } = conditions(accountId, query);
   const { sort, order, group, limit, page } = query;
-  const figures =
-    sort === 'availability' || sort === 'p95'
-      ? `left join check_figures f on f.check_id = c.id and f.hour >= ${param(options.figuresSince)}`
-      : '';
+  const [key, ...tables] = keys[sort];
+  for (const table of tables) needs.add(table);
+  if (group) needs.add('g');
+  const since = needs.has('f') ? `and f.hour >= ${param(options.figuresSince)}` : '';
   const orders = [
-    ...(group ? ['lower(g.name) nulls last', 'c.group_id'] : []),
-    `${keys[sort]} ${order} nulls last`,
-    ...(sort === 'name' ? [] : ['lower(c.name)']),
-    'c.id',
+    ...(group ? ['lower(g.name) nulls last', 't.group_id'] : []),
+    `${key} ${order} nulls last`,
+    ...(sort === 'name' ? [] : ['t.name']),
+    't.check_id',
   ];
   const rows = await db.query<{ id: string }>(
-    `select c.id from ${checksWithStates} ${figures} where ${where}
+    `select t.check_id as id from ${tablesOf(needs)} ${since} where ${where}
      order by ${orders.join(', ')} limit ${param(limit)} offset ${param((page - 1) * limit)}`,
     params,
   );

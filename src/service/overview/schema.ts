@@ -112,7 +112,12 @@ const Entry = Type.Object({
       description: 'Percent, over the hours of the bars. Errored and missed runs do not count.',
     }),
   ),
-  p95: Nullable(Type.Number({ description: 'Response time in milliseconds, over the hours of the bars.' })),
+  p95: Nullable(
+    Type.Number({
+      description:
+        'Response time in milliseconds over the last 24 full hours; of a new check, over its runs so far.',
+    }),
+  ),
   lastRunAt: Nullable(moment),
   nextRunAt: Nullable(Type.String({ format: 'date-time', description: 'Null: paused, or not on schedule.' })),
   waits: Nullable(Wait, { description: 'Why the check does not run now; null: it does.' }),

@@ -1,6 +1,6 @@
 import { checksWithGroups } from '../checks/storage/effective-checks.ts';
 import type { Queryable } from '../db/database.ts';
-import type { CheckState, Counts } from './schema.ts';
+import { checkStates, type Counts } from './schema.ts';
 
 /** Statements on all checks of an account. */
 
@@ -27,19 +27,17 @@ const noCounts = (): Counts => ({
   muted: 0,
 });
 
-/** Counts the checks of an account and of each group by state, in one pass over the checks. */
+/** Counts the checks of an account and of each group by state. */
 export async function countStates(db: Queryable, accountId: string): Promise<Totals> {
   const rows = await db.query<{
     groupId: number | null;
-    state: CheckState;
+    state: number;
     count: number;
     muted: number;
-    latest: string;
   }>(
-    `select c.group_id::float8 as "groupId", ${stateSql} as state, count(*)::integer as count,
-       (count(*) filter (where ${mutedSql}))::integer as muted,
-       max(coalesce(c.updated_at, c.created_at))::text as latest
-     from ${checksWithStates} where c.account_id = $1 group by 1, 2`,
+    `select group_id::float8 as "groupId", state, count(*)::integer as count,
+       (count(*) filter (where muted or group_muted))::integer as muted
+     from check_states where account_id = $1 group by 1, 2`,
     [accountId],
   );
   const groups = await db.query<{ id: number; name: string }>(
@@ -48,16 +46,20 @@ export async function countStates(db: Queryable, accountId: string): Promise<Tot
   );
   const totals = noCounts();
   const byGroup = new Map(groups.map((group) => [group.id, { ...group, ...noCounts() }]));
-  let latest = '';
-  for (const { groupId, state, count, muted, ...row } of rows) {
+  for (const { groupId, state, count, muted } of rows) {
     for (const counts of [totals, groupId === null ? undefined : byGroup.get(groupId)]) {
       if (counts === undefined) continue;
       counts.all += count;
-      counts[state] += count;
+      const name = checkStates[state];
+      if (name !== undefined) counts[name] += count;
       counts.muted += muted;
     }
-    if (row.latest > latest) latest = row.latest;
   }
+  const [change] = await db.query<{ latest: string | null }>(
+    'select max(coalesce(updated_at, created_at))::text as latest from checks where account_id = $1',
+    [accountId],
+  );
+  const latest = change?.latest ?? '';
   return { totals, groups: [...byGroup.values()], version: `${totals.all} ${latest}` };
 }
 

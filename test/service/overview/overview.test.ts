@@ -196,6 +196,44 @@ describe.each(databases)('the overview ($name)', (database) => {
       expect((await overview()).tags).toEqual(['new', 'old']);
     });
 
+    test('states follow changes of checks, groups and statuses', async () => {
+      await bench.service.renewAccounts();
+      const { db } = bench.service;
+      const [shop, other] = [await group('Shop'), await group('Other')];
+      const one = await check('One', { groupId: shop });
+      const two = await check('Two');
+      const set = (table: string, id: string | number, change: string) =>
+        db.query(`update ${table} set ${change} where id = $1`, [id]);
+      /** Names by state, from the list, from the filter and from the totals, which must agree. */
+      async function states() {
+        const { totals, entries } = await overview();
+        const found: { [state: string]: string[] } = {};
+        for (const { name, state } of entries) found[state] = [...(found[state] ?? []), name];
+        for (const [state, count] of Object.entries(totals)) {
+          if (['all', 'muted'].includes(state)) continue;
+          expect([state, await names(`state=${state}`)]).toEqual([state, found[state] ?? []]);
+          expect([state, count]).toEqual([state, found[state]?.length ?? 0]);
+        }
+        return { ...found, muted: totals['muted'] };
+      }
+      expect(await states()).toEqual({ waiting: ['One', 'Two'], muted: 0 });
+      await ran(one, [{ at: start - minuteMs, status: 'failed' }]);
+      await ran(two, [{ at: start - minuteMs }]);
+      expect(await states()).toEqual({ failing: ['One'], passing: ['Two'], muted: 0 });
+      await set('check_groups', shop, 'activated = false, muted = true');
+      expect(await states()).toEqual({ paused: ['One'], passing: ['Two'], muted: 1 });
+      await set('checks', two, `group_id = ${shop}, name = 'A two'`);
+      expect(await states()).toEqual({ paused: ['A two', 'One'], muted: 2 });
+      await set('checks', two, `group_id = ${other}, muted = true`);
+      await set('check_groups', shop, 'activated = true, muted = false');
+      expect(await states()).toEqual({ failing: ['One'], passing: ['A two'], muted: 1 });
+      await db.query('delete from check_statuses where check_id = $1', [one]);
+      await set('checks', two, 'activated = false, group_id = null');
+      expect(await states()).toEqual({ waiting: ['One'], paused: ['A two'], muted: 1 });
+      await db.query('delete from checks where id = $1', [one]);
+      expect(await states()).toEqual({ paused: ['A two'], muted: 1 });
+    });
+
     test('bars, availability and p95 are the same from raw results and from rollups', async () => {
       await bench.service.renewAccounts();
       const checkId = await check('Bars');
@@ -225,14 +263,39 @@ describe.each(databases)('the overview ($name)', (database) => {
         checkId,
         runs.toSorted((a, b) => a.at - b.at),
       );
-      const seen: Entry[] = [];
+      const entry = async () => {
+        const [found] = (await overview()).entries;
+        if (found === undefined) throw new Error('no entry');
+        return found;
+      };
+      const raw = await entry();
+      await bench.rollUp();
+      // This p95 is of full hours only.
+      const rolledUp = await entry();
+      expect(rolledUp).toEqual({ ...raw, p95: rolledUp.p95 });
+      expect(rolledUp.p95).toBeCloseTo(32.5, 0);
+      // The figures that lists are sorted by were made with the rollups.
+      const [figures] = await bench.service.db.query<{ availability: number; p95: number }>(
+        'select availability, p95 from check_figures where check_id = $1',
+        [checkId],
+      );
+      expect(figures?.availability).toBeCloseTo(97.8, 0);
+      expect(figures?.p95).toBeGreaterThan(30);
+      // Rollups from before figures had runs.
+      await bench.service.db.query('update check_figures set runs = null, hour = $2 where check_id = $1', [
+        checkId,
+        new Date(hour - 10 * hourMs),
+      ]);
+      expect(await entry()).toEqual(raw);
+      // A late result counts before its hour is rolled up again, and once afterwards.
+      await bench.store(checkId, 'URL', [{ at: hour - 5 * hourMs + 7, status: 'failed' }]);
       for (let round = 0; round < 2; round++) {
-        const [entry] = (await overview()).entries;
-        if (entry !== undefined) seen.push(entry);
+        const { bars } = await entry();
+        expect(bars.map(({ failed }) => failed)).toEqual(
+          raw.bars.map(({ failed }, index) => (index === 18 ? 1 : failed)),
+        );
         await bench.rollUp();
       }
-      const [raw, rolledUp] = seen;
-      expect(rolledUp).toEqual(raw);
       expect(raw?.bars).toHaveLength(24);
       expect(raw?.bars[0]).toEqual({
         from: new Date(hour - 23 * hourMs).toISOString(),
@@ -250,13 +313,6 @@ describe.each(databases)('the overview ($name)', (database) => {
       expect(raw?.bars.reduce((sum, bar) => sum + bar.missed, 0)).toBe(2);
       expect(raw?.availability).toBe(98);
       expect(raw?.p95).toBeCloseTo(33, 0);
-      // The figures that lists are sorted by were made with the rollups.
-      const [figures] = await bench.service.db.query<{ availability: number; p95: number }>(
-        'select availability, p95 from check_figures where check_id = $1',
-        [checkId],
-      );
-      expect(figures?.availability).toBeCloseTo(97.8, 0);
-      expect(figures?.p95).toBeGreaterThan(30);
     });
 
     test('a check that does not run says why', async () => {
