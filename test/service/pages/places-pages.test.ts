@@ -99,3 +99,85 @@ describe.skipIf(!hasChromium)('the pages of locations', { timeout: 60_000 }, () 
     expect(faults).toEqual([]);
   });
 });
+
+describe.skipIf(!hasChromium)('the settings', { timeout: 60_000 }, () => {
+  it('create an API key with a role, show it once, change and delete it', async () => {
+    const { page, faults } = await signedIn('/keys');
+    await expect.poll(() => page.url()).toBe(`${api.url}/settings?tab=keys`);
+    await button(page, 'New API key').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('deployments');
+    await dialog.getByLabel('Role').selectOption('READ_RUN');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    const key = await page.locator('pre[aria-label="New API key"]').innerText();
+    const me = await api.call('GET', '/v1/me', { key });
+    expect(me.body).toMatchObject({ role: 'READ_RUN', keyName: 'deployments' });
+    await page.reload();
+    await page.getByRole('cell', { name: 'deployments', exact: true }).waitFor();
+    expect(await page.content()).not.toContain(key);
+    await button(page, 'Change deployments').click();
+    await dialog.getByLabel('Expires').fill('2020-01-01T00:00');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.locator('.field.wrong', { hasText: 'must be later than now' }).waitFor();
+    await dialog.getByLabel('Expires').fill('2099-01-01T00:00');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('cell', { name: /2099/ }).waitFor();
+    await button(page, 'Delete deployments').click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await button(page, 'Change deployments').waitFor({ state: 'detached' });
+    expect(faults.filter((fault) => !String(fault).includes('400'))).toEqual([]);
+  });
+
+  it('write secrets, and never get their values back', async () => {
+    const { page, faults } = await signedIn('/variables');
+    const answers: Promise<string>[] = [];
+    page.on('response', (answer) => {
+      if (answer.url().includes('/v1/variables')) answers.push(answer.text());
+    });
+    await button(page, 'New variable').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('SHOP_TOKEN');
+    await dialog.getByRole('checkbox', { name: 'Secret' }).check();
+    await dialog.getByLabel('Value').fill('token-of-the-shop');
+    expect(await dialog.locator('.as-text').textContent()).not.toContain('token-of-the-shop');
+    await dialog.getByRole('button', { name: 'Create variable' }).click();
+    await page.getByRole('cell', { name: 'never shown' }).waitFor();
+    await button(page, 'Change SHOP_TOKEN').click();
+    expect(await dialog.getByLabel('Value').inputValue()).toBe('');
+    await dialog.getByRole('checkbox', { name: 'Locked' }).check();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('cell', { name: 'secret, locked' }).waitFor();
+    expect(await page.content()).not.toContain('token-of-the-shop');
+    const texts = await Promise.all(answers);
+    expect(texts.length).toBeGreaterThan(2);
+    expect(texts.join()).not.toContain('token-of-the-shop');
+    expect(faults).toEqual([]);
+  });
+
+  it('edit a snippet in the editor, at its own address', async () => {
+    const { page, faults } = await signedIn('/snippets');
+    await button(page, 'New snippet').click();
+    await page.getByLabel('Name').fill('login');
+    await page.locator('.cm-content').fill('module.exports = 1;');
+    await button(page, 'Create snippet').click();
+    await page.getByRole('link', { name: 'login' }).click();
+    await page.reload();
+    await page.locator('.cm-content', { hasText: 'module.exports = 1;' }).waitFor();
+    expect(page.url()).toContain('tab=snippets&snippet=');
+    expect(faults).toEqual([]);
+  });
+
+  it('show a reader no buttons that would be refused, at 390 px too', async () => {
+    const { page, faults } = await signedIn('/settings', readerKey);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.getByText('SHOP_TOKEN').waitFor();
+    for (const tab of ['', '?tab=snippets', '?tab=certificates', '?tab=account']) {
+      await page.goto(`${api.url}/settings${tab}`);
+      await page.locator('.card').first().waitFor();
+      await fits(page);
+      expect(await button(page, /^(New|Change|Delete|Save|Create)/).count()).toBe(0);
+    }
+    expect(await page.getByRole('link', { name: 'API keys' }).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+});

@@ -27,6 +27,10 @@ export const pageTable: readonly Row[] = [
   { path: '/locations', title: 'Locations', load: () => import('./locations/list.tsx') },
   { path: '/locations/new', title: 'New location', load: () => import('./locations/new.tsx') },
   { path: '/locations/:id', title: 'Location', load: () => import('./locations/location.tsx') },
+  { path: '/settings', title: 'Settings', load: () => import('./settings/page.tsx') },
+  { path: '/keys', title: 'Settings', load: () => import('./settings/redirect.tsx') },
+  { path: '/variables', title: 'Settings', load: () => import('./settings/redirect.tsx') },
+  { path: '/snippets', title: 'Settings', load: () => import('./settings/redirect.tsx') },
 ];
 
 /** The row of an address, and the parts of the address; null = there is no such page. */
