@@ -39,7 +39,7 @@ export function Variables() {
           variables.length === 0 ? (
             <div class="card">
               <Empty title="No variables yet">
-                Use one in requests as {'{{NAME}}'}, and in scripts as process.env.NAME.
+                Use one in requests as {'{{NAME}}'}, and in scripts as an environment variable.
               </Empty>
             </div>
           ) : (
