@@ -171,6 +171,7 @@ const floors: Record<string, readonly string[]> = {
     'pages/browser/runs',
     'pages/browser/suites',
     'pages/browser/checks',
+    'pages/browser/edit/fields',
     'pages/browser/edit',
     'pages/browser/home',
     'pages/browser/groups',
@@ -321,7 +322,7 @@ test("the pages' code for browsers shares only types with the service", () => {
     return [
       ...importsOf(file, withoutTypes(text)).filter((other) => !isForBrowsers(other)),
       ...imported.filter((other) => !isForBrowsers(other) && other !== sharedWithBrowsers),
-      ...[...text.matchAll(/(?:from|import)\s*\(?\s*'([^.'][^']*)'/g)]
+      ...[...text.matchAll(/(?:^import\b[^;'(]*|^export [{*][^;'(=]*from |\bimport\()'([^.'\n][^'\n]*)'/gm)]
         .map(([, specifier]) => specifier ?? '')
         .filter((specifier) => !packagesForBrowsers.test(specifier)),
     ].map((other) => `${name} imports ${other}`);

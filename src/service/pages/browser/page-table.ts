@@ -22,7 +22,10 @@ export const pageTable: readonly Row[] = [
   { path: '/services', title: 'Services', load: () => import('./status-pages/services.tsx') },
   { path: '/services/new', title: 'New service', load: () => import('./status-pages/service.tsx') },
   { path: '/services/:id', title: 'Service', load: () => import('./status-pages/service.tsx') },
+  // Before /checks/:id, which would match it too.
+  { path: '/checks/new', title: 'New check', load: () => import('./edit/new.tsx') },
   { path: '/checks/:id', title: 'Check', load: () => import('./checks/page.tsx') },
+  { path: '/checks/:id/edit', title: 'Edit check', load: () => import('./edit/page.tsx') },
   { path: '/checks/:id/runs/:resultId', title: 'Run', load: () => import('./runs/page.tsx') },
   { path: '/locations', title: 'Locations', load: () => import('./locations/list.tsx') },
   { path: '/locations/new', title: 'New location', load: () => import('./locations/new.tsx') },

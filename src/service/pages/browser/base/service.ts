@@ -25,7 +25,9 @@ async function call(method: Method, path: string, body?: unknown, signal?: Abort
       credentials: 'same-origin',
       ...(body === undefined
         ? {}
-        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+        : body instanceof Blob
+          ? { headers: { 'content-type': 'application/octet-stream' }, body }
+          : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {
@@ -48,6 +50,7 @@ async function errorOf(answer: Response): Promise<Error> {
 
 /**
  * Calls a route and returns its JSON; `Body` is the type that the route returns. Undefined if there is no content.
+ * The body is sent as JSON; a Blob, such as a chosen file, as it is.
  * Throws SignedOut, Unreachable or Refused.
  */
 export async function send<Body>(

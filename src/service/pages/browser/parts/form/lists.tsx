@@ -90,6 +90,7 @@ export function ManyField({
         <label key={choice.value}>
           <input
             type="checkbox"
+            aria-invalid={error !== undefined}
             checked={value.includes(choice.value)}
             onChange={({ currentTarget: { checked } }) =>
               onChange(checked ? [...value, choice.value] : value.filter((one) => one !== choice.value))

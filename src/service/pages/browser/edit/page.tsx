@@ -1,0 +1,38 @@
+import { useLoad } from '../base/load.ts';
+import type { PageProps } from '../base/page.ts';
+import { useMay } from '../base/user.ts';
+import { Problem, Shown } from '../parts/notice.tsx';
+import { readCheck, readChoices } from './choices.ts';
+import { formOf } from './fields/types.ts';
+import { CheckEditor } from './form.tsx';
+import { bodyOfCheck } from './values.ts';
+
+/** Changes a check. */
+export function Page({ params: { id = '' } }: PageProps) {
+  const mayWrite = useMay('READ_WRITE');
+  const loaded = useLoad(mayWrite ? id : null, async (signal) => {
+    const [check, choices] = await Promise.all([readCheck(id, signal), readChoices(signal)]);
+    return { check, choices };
+  });
+  if (!mayWrite) return <Problem title="Your API key may not change checks" />;
+  return (
+    <Shown of={loaded} what="the check">
+      {({ check, choices }) => {
+        const form = formOf(String(check['checkType']));
+        const name = String(check['name']);
+        if (form === undefined) return <Problem title="This page does not know the type of this check" />;
+        return (
+          <>
+            <div class="page-head">
+              <div class="crumbs">
+                <a href="/">Checks</a> / <a href={`/checks/${id}`}>{name}</a> / Edit
+              </div>
+              <h1>Edit {name}</h1>
+            </div>
+            <CheckEditor key={id} form={form} initial={bodyOfCheck(check)} id={id} choices={choices} />
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
