@@ -8,7 +8,10 @@ type Row = { readonly path: string; readonly title: string; readonly load: () =>
 export const pageTable: readonly Row[] = [
   { path: '/', title: 'Checks', load: () => import('./home/page.tsx') },
   { path: '/groups', title: 'Groups', load: () => import('./groups/list-page.tsx') },
+  // Before /groups/:id, which would match it too.
+  { path: '/groups/new', title: 'New group', load: () => import('./groups/form-page.tsx') },
   { path: '/groups/:id', title: 'Group', load: () => import('./groups/page.tsx') },
+  { path: '/groups/:id/edit', title: 'Edit group', load: () => import('./groups/form-page.tsx') },
   { path: '/reports', title: 'Reports', load: () => import('./reports/page.tsx') },
   { path: '/incidents', title: 'Incidents', load: () => import('./incidents/page.tsx') },
   { path: '/incidents/new', title: 'New incident', load: () => import('./incidents/new.tsx') },

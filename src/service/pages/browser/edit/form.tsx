@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { go } from '../base/router.ts';
 import { errorAt, type FieldErrors } from '../parts/form/field.tsx';
@@ -72,7 +73,7 @@ export function CheckEditor({
         }
       >
         {form.sections.map((section) => (
-          <SectionOf key={section.title} section={section} context={context} />
+          <FormSection key={section.title} section={section} context={context} />
         ))}
         <AsText
           method={method}
@@ -107,7 +108,11 @@ const hasEmptySecrets = (body: Body) =>
   );
 
 /** The message above the form, with errors that belong to no field of it. */
-function messageOf(message: string | null, errors: FieldErrors, rows: readonly Row[]): string | null {
+export function messageOf(
+  message: string | null,
+  errors: FieldErrors,
+  rows: readonly Pick<Row, 'path'>[],
+): string | null {
   if (message === null) return null;
   const others = Object.entries(errors).filter(
     ([field]) => !rows.some(({ path }) => field === path || field.startsWith(`${path}.`)),
@@ -117,12 +122,22 @@ function messageOf(message: string | null, errors: FieldErrors, rows: readonly R
   return [first, ...others.map(([field, texts]) => `${field}: ${texts.join(', ')}`)].join(' ');
 }
 
-function SectionOf({ section, context }: { section: Section; context: FieldContext }) {
+/** Fields with one heading. `children` stand before them. */
+export function FormSection({
+  section,
+  context,
+  children,
+}: {
+  section: Section;
+  context: FieldContext;
+  children?: ComponentChildren;
+}) {
   const [isOpen, setOpen] = useState(section.isFolded !== true);
   const isWrong = section.rows.some(({ path }) => errorAt(context.errors, path) !== undefined);
   const content = (
     <>
       {section.intro && <p class="hint intro">{section.intro}</p>}
+      {children}
       <Fields rows={section.rows} context={context} />
     </>
   );

@@ -39,6 +39,13 @@ export function Page() {
           <a href="/">Checks</a>
         </nav>
         <h1>Groups</h1>
+        {mayWrite && (
+          <div class="buttons">
+            <a class="button" href="/groups/new">
+              New group
+            </a>
+          </div>
+        )}
       </header>
       <Shown of={groups} what="groups">
         {({ entries, total }) =>
@@ -74,6 +81,13 @@ export function Page() {
                         {mayWrite && (
                           <td>
                             <div class="buttons">
+                              <a
+                                class="button"
+                                href={`/groups/${group.id}/edit`}
+                                aria-label={`Edit ${group.name}`}
+                              >
+                                Edit
+                              </a>
                               <button
                                 type="button"
                                 class="danger"

@@ -89,6 +89,9 @@ function Actions({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
           >
             {group.muted ? 'Unmute' : 'Mute'}
           </button>
+          <a class="button" href={`/groups/${group.id}/edit`}>
+            Edit
+          </a>
         </>
       )}
     </div>
