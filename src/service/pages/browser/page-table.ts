@@ -37,6 +37,9 @@ export const pageTable: readonly Row[] = [
   { path: '/keys', title: 'Settings', load: () => import('./settings/redirect.tsx') },
   { path: '/variables', title: 'Settings', load: () => import('./settings/redirect.tsx') },
   { path: '/snippets', title: 'Settings', load: () => import('./settings/redirect.tsx') },
+  { path: '/alerts', title: 'Alerts', load: () => import('./alerts/page.tsx') },
+  { path: '/channels', title: 'Alerts', load: () => import('./alerts/redirect.tsx') },
+  { path: '/notifications', title: 'Alerts', load: () => import('./alerts/redirect.tsx') },
 ];
 
 /** The row of an address, and the parts of the address; null = there is no such page. */
