@@ -9,6 +9,7 @@ import { countAlertsByDay } from './statements.ts';
 /** Alerts by day, for a month at a glance. */
 
 const maxDays = 92;
+const usualDays = 31;
 const Count = Type.Integer({ minimum: 0 });
 
 export const AlertDay = open(
@@ -41,7 +42,7 @@ const UnixSeconds = (description: string) =>
   Type.Number({ minimum: 0, maximum: 253_402_300_799, description });
 
 /** Registers the counts of alerts by day. */
-export function registerAlertDays(api: PublicApi, { db }: ApiDeps): void {
+export function registerAlertDays(api: PublicApi, { db, now }: ApiDeps): void {
   api.get(
     '/v1/alert-days',
     {
@@ -52,15 +53,18 @@ export function registerAlertDays(api: PublicApi, { db }: ApiDeps): void {
           'How many alerts were raised on each day, oldest day first; days without alerts are left out',
         querystring: strict(
           Type.Object({
-            from: UnixSeconds('Unix seconds.'),
-            to: UnixSeconds(`Unix seconds, not included; at most ${maxDays} days after from.`),
+            from: Type.Optional(UnixSeconds(`Unix seconds; absent: ${usualDays} days before to.`)),
+            to: Type.Optional(
+              UnixSeconds(`Unix seconds, not included; at most ${maxDays} days after from. Absent: now.`),
+            ),
           }),
         ),
         response: { 200: Type.Array(Type.Ref('AlertDay')), ...errorResponses(400) },
       },
     },
     async ({ accountId, query }) => {
-      const [from, to] = [query.from * 1000, query.to * 1000];
+      const to = query.to === undefined ? now() : query.to * 1000;
+      const from = query.from === undefined ? to - usualDays * dayMs : query.from * 1000;
       if (from >= to) throw badRequest({ from: ['must be before to'] });
       if (to - from > maxDays * dayMs)
         throw badRequest({ to: [`must be at most ${maxDays} days after from`] });

@@ -60,8 +60,7 @@ export function registerWeb(
   app.get('/', { schema }, document);
   app.get('/sign-in', { schema, preHandler: signInOnce }, document);
   for (const area of areas) {
-    for (const path of [`/${area}`, `/${area}/:id`, `/${area}/:id/:part`])
-      app.get(path, { schema }, document);
+    for (const path of [`/${area}`, `/${area}/:id`, `/${area}/:id/edit`]) app.get(path, { schema }, document);
   }
   app.get('/checks/:id/runs/:resultId', { schema }, document);
 }

@@ -28,7 +28,7 @@ export const SuiteRuns = open(
   ),
 );
 
-const Query = strict(Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 30 }) }));
+const Query = strict(Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }) }));
 
 /** Registers the totals of a suite's last runs, from which its charts are drawn. */
 export function registerSuiteRuns(api: PublicApi, { db }: Pick<ApiDeps, 'db'>): void {

@@ -15,6 +15,7 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
     'POST /v1/sign-out',
     'GET /v1/badges/checks/{id}',
     'GET /v1/badges/groups/{id}',
+    'GET /v1/badges/status-pages/{url}',
     'GET /ping/{token}',
     'POST /ping/{token}',
     'GET /checks/{id}/trigger/{token}',
@@ -48,6 +49,7 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
     'POST /v1/test-sessions/{testSessionId}/cancel',
   ],
   READ_WRITE: [
+    'POST /v1/alert-notifications/{id}/retry',
     'POST /v1/checks/agentic',
     'PUT /v1/checks/agentic/{id}',
     'POST /v1/checks/api',
@@ -131,6 +133,10 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
   READ_ONLY: [
     'GET /v1/checks-overview',
     'GET /v1/checks/{id}/timeline',
+    'GET /v1/alert-days',
+    'GET /v1/checks/{id}/active-runs',
+    'GET /v1/checks/{id}/suite-runs',
+    'GET /v1/maintenance-windows/occurrences',
     'GET /v1/private-locations/{id}/agents',
     'GET /v1/events',
     'GET /v1/checks',

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(async () => close());
 
 /** What all accounts have: runtimes and data centres. */
-const shared = ['/v1/runtimes/{id}', '/v1/locations/{code}/keys'];
+const shared = ['/v1/runtimes/{id}', '/v1/locations/{code}/keys', '/v1/badges/status-pages/{url}'];
 
 /** All rows of the first account, except columns that change with time. */
 async function contents(): Promise<{ [table: string]: string }> {

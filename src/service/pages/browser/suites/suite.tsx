@@ -20,7 +20,7 @@ type History = {
 
 export function Suite({ checkId }: { checkId: string }) {
   const runs = useLoad(`suite ${checkId}`, (signal) =>
-    get<{ runs: SuiteRun[] }>(`/v1/checks/${checkId}/suite-runs`, signal),
+    get<{ runs: SuiteRun[] }>(`/v1/checks/${checkId}/suite-runs?limit=30`, signal),
   );
   useReloadOn(['run'], runs.reload, { checkId });
   return (
