@@ -1,0 +1,106 @@
+/**
+ * `node scripts/screenshots.mjs [NAME …]` makes docs/screenshots: each page of the service, light and dark, with the samples of
+ * `npm start`. It needs `npm run build` and a Chromium. Pages whose samples have not run yet are waited for.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const folder = join(root, 'docs', 'screenshots');
+const wanted = process.argv.slice(2);
+const size = { width: 1280, height: 860 };
+/** Until then, the samples have run a few times; browser checks take longest. */
+const samplesMs = 90_000;
+
+const data = mkdtempSync(join(tmpdir(), 'screenshots-'));
+const service = spawn(process.execPath, [join(root, 'dist', 'main.js'), 'dev'], {
+  env: {
+    ...process.env,
+    SERVICE_PORT: '0',
+    AGENT_HEALTH_PORT: '0',
+    SERVICE_DATA_DIR: data,
+    AGENT_DATA_DIR: join(data, 'agent'),
+  },
+  stdio: ['ignore', 'pipe', 'ignore'],
+});
+process.once('exit', () => {
+  service.kill('SIGTERM');
+  rmSync(data, { recursive: true, force: true, maxRetries: 5 });
+});
+
+const ready = await new Promise((resolve, reject) => {
+  createInterface({ input: service.stdout }).once('line', (line) => resolve(JSON.parse(line)));
+  service.once('exit', (code) => reject(new Error(`the service ended with ${code}`)));
+});
+process.stderr.write('waiting for the samples\n');
+await new Promise((resolve) => setTimeout(resolve, samplesMs));
+
+const headers = { authorization: `Bearer ${ready.apiKey}` };
+const read = async (path) => (await fetch(new URL(path, ready.serviceUrl), { headers })).json();
+const { entries } = await read('/v1/checks-overview?limit=100');
+const idOf = (name) => entries.find((entry) => entry.name.includes(name))?.id ?? entries[0].id;
+const newestRun = async (id) => (await read(`/v2/check-results/${id}?limit=1`)).entries?.[0]?.id;
+const [location] = await read('/v1/private-locations');
+const failing = idOf('gift card');
+const url = idOf('page answers');
+
+const pages = {
+  home: '/',
+  groups: '/groups',
+  check: `/checks/${url}`,
+  'check-runs': `/checks/${url}?tab=runs`,
+  run: `/checks/${url}/runs/${await newestRun(url)}`,
+  'run-failed': `/checks/${failing}/runs/${await newestRun(failing)}`,
+  'new-check': '/checks/new?type=URL',
+  alerts: '/alerts',
+  incidents: '/incidents',
+  maintenance: '/maintenance',
+  'status-pages': '/status-pages',
+  locations: '/locations',
+  location: `/locations/${location?.id}`,
+  reports: '/reports',
+  settings: '/settings',
+};
+
+mkdirSync(folder, { recursive: true });
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium' });
+try {
+  const state = await signedIn();
+  for (const colorScheme of ['light', 'dark']) {
+    const context = await browser.newContext({
+      storageState: state,
+      viewport: size,
+      colorScheme,
+      locale: 'en-GB',
+    });
+    const page = await context.newPage();
+    for (const [name, path] of Object.entries(pages)) {
+      if (wanted.length > 0 && !wanted.includes(name)) continue;
+      await page.goto(new URL(path, ready.serviceUrl).href);
+      await page.locator('h1').first().waitFor();
+      await page.waitForFunction(() => document.querySelector('.loading') === null);
+      await page.waitForTimeout(1000); // charts and live rows
+      await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
+      process.stderr.write(`${name}-${colorScheme}.png\n`);
+    }
+    await context.close();
+  }
+} finally {
+  await browser.close();
+}
+process.exit(0);
+
+async function signedIn() {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(ready.signInUrl);
+  await page.locator('h1').first().waitFor();
+  const kept = await context.storageState();
+  await context.close();
+  return kept;
+}
