@@ -73,6 +73,7 @@ describe.each(databases)('status pages and incidents ($name)', (database) => {
       expect(created).toEqual({
         id: created.id,
         name: 'Shop',
+        checkIds: [],
         accountId: service.account.id,
         created_at: '2026-03-04',
         updated_at: null,
