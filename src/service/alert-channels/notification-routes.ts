@@ -116,7 +116,12 @@ function registerRetry(api: PublicApi, { db, now, background }: ApiDeps): void {
         const found = isUuid(id) ? await findLoggedNotification(tx, { accountId, id }) : undefined;
         if (found === undefined) throw notFound('notification', id);
         if (!reopened) {
-          const state = found.status === 'SUCCESS' ? 'was delivered' : 'is in progress';
+          const state =
+            found.status === 'SUCCESS'
+              ? 'was delivered'
+              : found.status === 'IN_PROGRESS'
+                ? 'is in progress'
+                : 'was followed by a newer one of the same check';
           throw conflict(`The notification ${state}, so it cannot be tried again.`, { id: [state] });
         }
         await sendNotification(tx, background, id);

@@ -208,7 +208,8 @@ export async function findLoggedNotification(
 
 /**
  * Reopens a notification of the log that was not delivered, so that it can be tried again. Returns false if it is in
- * progress, was delivered, or does not exist.
+ * progress, was delivered, does not exist, or if a newer one of the same subject was delivered: the channel's last word
+ * would be an old one.
  */
 export async function reopenNotification(
   tx: Queryable,
@@ -217,6 +218,11 @@ export async function reopenNotification(
   const rows = await tx.query(
     `update alert_notifications set status = 'IN_PROGRESS', updated_at = $3
      where id = $1 and account_id = $2 and status not in ('IN_PROGRESS', 'SUCCESS') and ${isLogged}
+       and not exists (
+         select 1 from alert_notifications newer
+         where newer.channel_id = alert_notifications.channel_id and newer.subject = alert_notifications.subject
+           and newer.position > alert_notifications.position and newer.status in ('IN_PROGRESS', 'SUCCESS')
+       )
      returning id`,
     [id, accountId, now],
   );

@@ -35,7 +35,11 @@ export function sendBadge(
   const etag = `"${createHash('sha256').update(image).digest('base64url').slice(0, 27)}"`;
   void reply.headers({
     etag,
-    'cache-control': `public, max-age=${cacheSeconds}`,
+    // With a key, the badge may show what others must not see, so no shared cache may keep it.
+    'cache-control':
+      request.headers.authorization === undefined
+        ? `public, max-age=${cacheSeconds}`
+        : `private, max-age=${cacheSeconds}`,
     vary: 'authorization',
     'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
     'x-content-type-options': 'nosniff',

@@ -131,8 +131,14 @@ export function createEventHub({
   async function listen(): Promise<() => Promise<void>> {
     await ending;
     const stop = await db.listen(eventsChannel, onNotification, () => onLost());
-    await keepReading(db, replicaId);
-    await settle();
+    try {
+      await keepReading(db, replicaId);
+      await settle();
+    } catch (error) {
+      // Otherwise the next stream would listen a second time, and hear everything twice.
+      await stop().catch(() => undefined);
+      throw error;
+    }
     beating = setInterval(beat, times.beatMs);
     beating.unref();
     return stop;
@@ -173,6 +179,14 @@ export function createEventHub({
       if (!were.has(accountId) || before === agentCount) continue;
       publish({ account: accountId, kind: 'location', data: { slugName, agentCount } });
     }
+  }
+
+  /** Stops listening after a while, unless a stream comes. */
+  function endSoon(): void {
+    if (streams.size > 0 || isStopped) return;
+    clearTimeout(lingering);
+    lingering = setTimeout(endListening, lingerMs);
+    lingering.unref();
   }
 
   function endListening(): void {
@@ -218,9 +232,12 @@ export function createEventHub({
         const left = (admitted.get(apiKeyId) ?? 1) - 1;
         if (left > 0) admitted.set(apiKeyId, left);
         else admitted.delete(apiKeyId);
+        // The client may have left meanwhile, so that its stream is never added.
+        endSoon();
       }
     },
     add: (stream, lastId) => {
+      clearTimeout(lingering);
       streams.add(stream);
       if (lastId === null) return;
       const missed = ring.after(lastId);
@@ -231,10 +248,7 @@ export function createEventHub({
     },
     remove: (stream) => {
       streams.delete(stream);
-      if (streams.size > 0 || isStopped) return;
-      clearTimeout(lingering);
-      lingering = setTimeout(endListening, lingerMs);
-      lingering.unref();
+      endSoon();
     },
     stop: () => {
       isStopped = true;

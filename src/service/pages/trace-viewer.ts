@@ -54,6 +54,7 @@ export function serveTraceViewer(app: FastifyInstance): void {
     void reply.headers({
       'content-security-policy': policy,
       'x-content-type-options': 'nosniff',
+      'cross-origin-opener-policy': 'same-origin',
       'referrer-policy': 'no-referrer',
       'cache-control': 'no-cache',
     });

@@ -24,7 +24,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
   const { perMinute, cacheMs } = deps.publicPages ?? { perMinute: 0, cacheMs: 0 };
   const countAddress = createAddressLimit({ perMinute, now });
   const site = createSite(deps, cacheMs);
-  serveCustomDomains(app, site, countAddress);
+  serveCustomDomains(app, { site, countAddress, ownHost: hostOf(deps.publicUrl) });
   void app.register(async (instance) => {
     instance.removeAllContentTypeParsers();
     instance.addHook('onRequest', countAddress);
@@ -43,12 +43,17 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
   });
 }
 
-/** Serves the / of a custom domain; on other hosts it is the service's own page. */
-function serveCustomDomains(app: FastifyInstance, site: Site, countAddress: CountAddress): void {
+const hostOf = (url: string | null | undefined) => (url ? new URL(url).hostname.toLowerCase() : null);
+
+/** Serves the / of a custom domain; on other hosts, and on the service's own, it is the service's own page. */
+function serveCustomDomains(
+  app: FastifyInstance,
+  { site, countAddress, ownHost }: { site: Site; countAddress: CountAddress; ownHost: string | null },
+): void {
   app.addHook('onRequest', async (request, reply) => {
     if (request.url !== '/' || !/^(GET|HEAD)$/.test(request.method)) return;
     const host = request.hostname.toLowerCase();
-    if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]+$/.test(host)) return;
+    if (host === ownHost || !/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]+$/.test(host)) return;
     // Not counted towards the limit: usually it is the service's own page.
     const page = await site.pageAtDomain(host);
     if (page === undefined) return;

@@ -394,4 +394,17 @@ test('a person can try a notification again that was not delivered', async () =>
     409,
     'The notification was delivered, so it cannot be tried again.',
   ]);
+  // An older one after a newer one would be the channel's last word.
+  status = 500;
+  await raise(id);
+  await allTries();
+  const [old] = await log();
+  status = 200;
+  await raise(id);
+  await allTries();
+  const late = await bench.service.call('POST', `/v1/alert-notifications/${String(old?.['id'])}/retry`);
+  expect([late.status, late.body['message']]).toEqual([
+    409,
+    'The notification was followed by a newer one of the same check, so it cannot be tried again.',
+  ]);
 });

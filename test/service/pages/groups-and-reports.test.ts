@@ -48,7 +48,7 @@ async function open(path: string) {
 describe.skipIf(!hasChromium)('groups and reports', { timeout: 60_000 }, () => {
   it('shows the checks of a group, and mutes them', async () => {
     const { page, faults } = await open('/groups');
-    await page.getByRole('link', { name: '<b>Shop</b>' }).click();
+    await page.getByRole('link', { name: '<b>Shop</b>', exact: true }).click();
     await page.getByRole('link', { name: '=1+1' }).waitFor();
     expect(await page.locator('.check-name a').allInnerTexts()).toEqual(['=1+1']);
     await page.getByRole('button', { name: 'Mute', exact: true }).click();

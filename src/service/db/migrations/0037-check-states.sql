@@ -1,5 +1,8 @@
 -- What overviews count and sort by, of each check: narrow rows in the order of the usual list, so that a page and the totals of
 -- 10,000 checks cost little. Triggers keep them; each writes only columns of its own, so that changes at the same time are no harm.
+-- Replicas of the version before may still write: nothing may change between the copy below and its triggers.
+lock table check_groups, checks, check_statuses in share row exclusive mode;
+
 create table check_states (
   check_id uuid primary key references checks on delete cascade,
   account_id uuid not null,

@@ -13,6 +13,13 @@ import { SignIn } from './shell/sign-in.tsx';
 export function App() {
   const user = useUser();
   const place = usePlace();
+  const shownPath = useRef(place.path);
+  // A screen reader begins with the new page, not with the link that has gone.
+  useEffect(() => {
+    if (shownPath.current === place.path) return;
+    shownPath.current = place.path;
+    document.getElementById('content')?.focus({ preventScroll: true });
+  }, [place.path]);
   if (user === undefined) return <Loading what="the page" />;
   if (user === null || place.path === '/sign-in') return <SignIn />;
   return (
@@ -28,7 +35,6 @@ function PageOf({ path }: { path: string }) {
   const found = pageAt(path);
   const [loaded, setLoaded] = useState<{ path: string; Page: ComponentType<PageProps> } | null>(null);
   const [error, setError] = useState<Error | null>(null);
-  const first = useRef(true);
   const row = found?.row;
   useEffect(() => {
     setError(null);
@@ -43,11 +49,6 @@ function PageOf({ path }: { path: string }) {
       isWanted = false;
     };
   }, [row]);
-  // A screen reader begins with the new page, not with the link that has gone.
-  useEffect(() => {
-    if (!first.current) document.getElementById('content')?.focus({ preventScroll: true });
-    first.current = false;
-  }, [path]);
   if (found === null)
     return (
       <Problem title="There is no page at this address">

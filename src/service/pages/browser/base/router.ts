@@ -6,8 +6,9 @@ type Place = { readonly path: string; readonly query: URLSearchParams };
 const here = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
 
 const listeners = new Set<() => void>();
-/** Returns false to stay, for example on a form with changes that are not saved. */
-let mayLeave: () => boolean = () => true;
+/** Forms with changes that are not saved. */
+const unsaved = new Set<object>();
+const mayLeave = () => unsaved.size === 0 || confirm('Leave without saving?');
 const told = () => {
   for (const listener of listeners) listener();
 };
@@ -34,10 +35,11 @@ export function useLeaveGuard(isChanged: boolean): void {
     if (!isChanged) return;
     const unload = (event: BeforeUnloadEvent) => event.preventDefault();
     addEventListener('beforeunload', unload);
-    mayLeave = () => confirm('Leave without saving?');
+    const own = {};
+    unsaved.add(own);
     return () => {
       removeEventListener('beforeunload', unload);
-      mayLeave = () => true;
+      unsaved.delete(own);
     };
   }, [isChanged]);
 }

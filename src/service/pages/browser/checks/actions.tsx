@@ -60,7 +60,13 @@ export function Actions({ check, reload }: { check: Check; reload: () => void })
     <>
       <div class="buttons">
         {mayRun && isRunnable && (
-          <button type="button" class="main" disabled={isBusy} onClick={() => void run()}>
+          <button
+            type="button"
+            class="main"
+            disabled={isBusy || check.activated === false}
+            title={check.activated === false ? 'The check is paused' : undefined}
+            onClick={() => void run()}
+          >
             Run now
           </button>
         )}

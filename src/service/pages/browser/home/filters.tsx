@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { setQuery } from '../base/router.ts';
 import { getList } from '../base/service.ts';
 import { clearFilters, isFiltered, sorts, type ListQuery, type Sort } from './query.ts';
@@ -161,7 +161,8 @@ function Search({ value }: { value: string }) {
   const [typed, setTyped] = useState(value);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   // The address changes by other means too: the back button, or clearing the filter.
-  useEffect(() => {
+  // Before the next key: a later effect would undo what was typed meanwhile.
+  useLayoutEffect(() => {
     clearTimeout(timer.current);
     setTyped(value);
   }, [value]);

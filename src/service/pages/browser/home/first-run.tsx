@@ -3,6 +3,7 @@ import { useMay } from '../base/user.ts';
 /** What to do in an account that has no checks yet. */
 export function FirstRun() {
   const mayWrite = useMay('READ_WRITE');
+  const mayAdminister = useMay('ADMIN');
   return (
     <section class="card first-run" aria-labelledby="first-run">
       <h2 id="first-run">Three steps to the first result</h2>
@@ -10,7 +11,7 @@ export function FirstRun() {
         <li>
           <h3>Create a location</h3>
           <p>A location is a place that checks run at: a data center, an office, or this computer.</p>
-          {mayWrite && (
+          {mayAdminister && (
             <a class="button" href="/locations/new">
               Create a location
             </a>

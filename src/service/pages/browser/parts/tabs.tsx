@@ -1,4 +1,4 @@
-import { setQuery, usePlace } from '../base/router.ts';
+import { go, usePlace } from '../base/router.ts';
 
 /**
  * Tabs that are part of the address (`?tab=…`). They are links, so each can be opened in another tab of the browser and
@@ -23,7 +23,8 @@ export function Tabs({
           onClick={(event) => {
             if (event.metaKey || event.ctrlKey || event.shiftKey) return;
             event.preventDefault();
-            setQuery({ tab: at === 0 ? null : id }, { replace: false });
+            // The rest of the query belongs to the tab that is left.
+            go(at === 0 ? path : `${path}?tab=${id}`);
           }}
         >
           {title}

@@ -20,7 +20,7 @@ export function Subscribers({ pageId }: { pageId: string }) {
   const add = async () => {
     if ((await form.save('POST', path)) === undefined) return;
     sayDone('A mail asks the address to confirm.');
-    form.change({ email: '' });
+    form.reset({ email: '' });
     subscribers.reload();
   };
   const remove = async ({ id, email }: Subscriber) => {

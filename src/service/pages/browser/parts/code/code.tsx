@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Language } from './editor.ts';
 
 /**
@@ -53,7 +53,8 @@ export function CodeField({
       end();
     };
   }, [language]);
-  useEffect(() => editor.current?.setText(value), [value]);
+  // Before the next key: a later effect would undo what was typed meanwhile.
+  useLayoutEffect(() => editor.current?.setText(value), [value]);
   useEffect(() => editor.current?.setReadOnly(isReadOnly), [isReadOnly]);
   return (
     <div class={error ? 'field wrong' : 'field'}>

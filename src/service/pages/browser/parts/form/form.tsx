@@ -16,6 +16,8 @@ export type FormState<Body extends object> = {
   readonly isBusy: boolean;
   readonly isChanged: boolean;
   readonly change: (change: Partial<Body>) => void;
+  /** Begins anew, with nothing to save. */
+  readonly reset: (body: Body) => void;
   /** Sends the body; resolves with the answer, or undefined if it was refused. */
   readonly save: (method: Method, path: string, body?: unknown) => Promise<unknown>;
 };
@@ -38,6 +40,12 @@ export function useForm<Body extends object>(initial: Body): FormState<Body> {
     change: (change) => {
       setBody((before) => ({ ...before, ...change }));
       setChanged(true);
+    },
+    reset: (to) => {
+      setBody(to);
+      setErrors({});
+      setMessage(null);
+      setChanged(false);
     },
     save: async (method, path, sent) => {
       if (busy.current) return undefined;
