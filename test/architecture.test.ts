@@ -193,8 +193,6 @@ const floors: Record<string, readonly string[]> = {
  * service, and no module of the service imports it.
  */
 const isForBrowsers = (name: string) => name.startsWith('service/pages/browser/');
-/** Where the types are that both sides share. */
-const sharedWithBrowsers = 'service/pages/page-data.ts';
 
 const importPattern = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
 
@@ -321,7 +319,7 @@ test("the pages' code for browsers shares only types with the service", () => {
       return imported.filter(isForBrowsers).map((other) => `${name} imports ${other}`);
     return [
       ...importsOf(file, withoutTypes(text)).filter((other) => !isForBrowsers(other)),
-      ...imported.filter((other) => !isForBrowsers(other) && other !== sharedWithBrowsers),
+      ...imported.filter((other) => !isForBrowsers(other)),
       ...[...text.matchAll(/(?:^import\b[^;'(]*|^export [{*][^;'(=]*from |\bimport\()'([^.'\n][^'\n]*)'/gm)]
         .map(([, specifier]) => specifier ?? '')
         .filter((specifier) => !packagesForBrowsers.test(specifier)),

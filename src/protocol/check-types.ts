@@ -102,7 +102,6 @@ function typesWhere<T extends CheckType>(holds: (row: CheckTypeRow) => boolean):
 export const probeTypes = typesWhere<ProbeType>(({ kind }) => kind === 'probe');
 export const scriptTypes = typesWhere<ScriptType>(({ kind }) => kind === 'script');
 export const suiteTypes = typesWhere<SuiteType>(({ kind }) => kind === 'suite');
-export const serviceTypes = typesWhere<ServiceType>(({ kind }) => kind === 'service');
 export const jobTypes: readonly JobType[] = [...probeTypes, ...scriptTypes, ...suiteTypes];
 /** All types that an agent without script code runs (the uptime image). */
 export const uptimeTypes = typesWhere<UptimeType>((row) => row.kind === 'probe' && !row.mayHaveScripts);

@@ -20,8 +20,6 @@ export type LocationRun = { kind: 'spoiled' | 'measured'; checkId: string; at: n
 
 export type LocationStep = { state: LocationNetwork; change: 'begun' | 'ended' | null };
 
-export const workingLocation: LocationNetwork = { since: null, lastSeenAt: 0, endedAt: null, pending: {} };
-
 /**
  * The trouble ends no sooner than this after the latest spoiled run, so that several agents, of which one is in trouble,
  * do not end and begin it in turns.

@@ -106,32 +106,6 @@ export async function findResult(
   return rows[0];
 }
 
-export type RecentResultRow = {
-  checkId: string;
-  status: string;
-  responseTime: number;
-  runLocation: string;
-  startedAt: Date;
-};
-
-/** The last `limit` final results of each of these checks since `since`, newest first. */
-export async function recentResults(
-  db: Queryable,
-  options: { accountId: string; checkIds: readonly string[]; since: Date; limit: number },
-): Promise<RecentResultRow[]> {
-  return db.query<RecentResultRow>(
-    `select item.id as "checkId", status, response_time as "responseTime", run_location as "runLocation",
-       started_at as "startedAt"
-     from unnest($1::uuid[]) as item (id)
-     cross join lateral (
-       select status, response_time, run_location, started_at from check_results
-       where check_id = item.id and account_id = $2 and started_at >= $3 and result_type = 'FINAL' and not test_session
-       order by started_at desc, id desc limit $4
-     ) as recent`,
-    [[...options.checkIds], options.accountId, options.since, options.limit],
-  );
-}
-
 export type SuiteRunRow = {
   id: string;
   status: string;

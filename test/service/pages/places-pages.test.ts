@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)('the pages of locations', { timeout: 60_000 }, () 
     expect(await page.content()).not.toContain(first);
     await page.getByText('Rotation: restart each agent').waitFor();
     await button(page, `Delete key ...${first.slice(-4)}`).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('Rotation: restart each agent').waitFor({ state: 'hidden' });
     const { body } = await api.call<Fields[]>('GET', '/v1/private-locations');
     expect(body[0]).toMatchObject({

@@ -1,16 +1,15 @@
 import { useState } from 'preact/hooks';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
-import { get, getList, send, withQuery } from '../base/service.ts';
+import { get, getList, withQuery } from '../base/service.ts';
 import { useMay } from '../base/user.ts';
-import { ask } from '../parts/dialog.tsx';
-import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { pageOf, Paging } from '../parts/paging.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { channelTypes } from './config-fields.tsx';
 import { TestMessage } from './test-message.tsx';
 import { nameOf, type Channel } from './types.ts';
+import { removeEntry, RowButtons } from '../parts/removal.tsx';
 
 /** The channels that get notifications. The open one is part of the address. */
 
@@ -43,20 +42,9 @@ function List({ mayWrite }: { mayWrite: boolean }) {
   const full = withQuery(path, { limit, page: pageOf(query) });
   const loaded = useLoad(full, (signal) => getList<Channel>(full, signal), { keep: true });
   const remove = async (channel: Channel) => {
-    const isSure = await ask({
-      title: `Delete the channel ${nameOf(channel)}?`,
-      text: 'It gets no more notifications, and its subscriptions end.',
-      action: 'Delete channel',
-      isDangerous: true,
-    });
-    if (!isSure) return;
-    try {
-      await send('DELETE', `${path}/${channel.id}`);
-      sayDone(`Deleted the channel ${nameOf(channel)}`);
+    const text = 'It gets no more notifications, and its subscriptions are deleted.';
+    if (await removeEntry({ path: `${path}/${channel.id}`, name: `the channel ${nameOf(channel)}`, text }))
       loaded.reload();
-    } catch (error) {
-      sayFailed(error);
-    }
   };
   return (
     <>
@@ -117,16 +105,7 @@ function Entry({
           <h2 class="channel-name">{name}</h2>
           <span class="soft">{channelTypes[channel.type]?.title ?? channel.type}</span>
         </div>
-        {mayWrite && (
-          <span class="buttons">
-            <button type="button" aria-label={`Change ${name}`} onClick={() => open(String(channel.id))}>
-              Change
-            </button>
-            <button type="button" class="danger" aria-label={`Delete ${name}`} onClick={onDelete}>
-              Delete
-            </button>
-          </span>
-        )}
+        {mayWrite && <RowButtons name={name} onChange={() => open(String(channel.id))} onDelete={onDelete} />}
       </div>
       <p>
         Gets {kinds.join(', ') || 'nothing'}. {subscribed}

@@ -84,12 +84,6 @@ export async function getList<Entry>(
   return { entries: (await answer.json()) as Entry[], total: total === undefined ? null : Number(total) };
 }
 
-/** Reads a stored file of this service, whichever host the URL names. */
-export async function fileAt(url: string): Promise<Blob> {
-  const { pathname, search } = new URL(url, location.href);
-  return (await call('GET', pathname + search)).blob();
-}
-
 /** A path with a query; undefined, null and empty values are left out, lists repeat their name. */
 export function withQuery(path: string, query: { readonly [name: string]: QueryValue }): string {
   const search = new URLSearchParams();

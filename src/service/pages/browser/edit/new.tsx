@@ -8,6 +8,7 @@ import type { Body } from './fields/row.ts';
 import { checkForms, formOf, rowsOf } from './fields/types.ts';
 import { CheckEditor } from './form.tsx';
 import { bodyOfCheck, initialBody } from './values.ts';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** A new check: of a type (`?type=`), in a group (`?groupId=`), or like another one (`?from=`). */
 export function Page() {
@@ -24,12 +25,7 @@ export function Page() {
 function ChooseType({ groupId }: { groupId: string | null }) {
   return (
     <>
-      <div class="page-head">
-        <div class="crumbs">
-          <a href="/">Checks</a> / New
-        </div>
-        <h1>New check</h1>
-      </div>
+      <PageHead trail={[{ href: '/', title: 'Checks' }]} title="New check" />
       <ul class="type-list">
         {checkForms.map(({ type, title, about }) => (
           <li key={type}>
@@ -82,14 +78,15 @@ function NewCheck({
             : { ...bodyOfCheck(check), name: `${String(check['name'])} (copy)`.slice(0, 1024) };
         return (
           <>
-            <div class="page-head">
-              <div class="crumbs">
-                <a href="/">Checks</a> / <a href={withQuery('/checks/new', { groupId })}>New</a> /{' '}
-                {form.title}
-              </div>
-              <h1>New {form.title.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())}</h1>
+            <PageHead
+              trail={[
+                { href: '/', title: 'Checks' },
+                { href: withQuery('/checks/new', { groupId }), title: 'New' },
+              ]}
+              title={`New ${form.title.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())}`}
+            >
               <p class="soft about">{form.about}</p>
-            </div>
+            </PageHead>
             {check !== null && (
               <p class="note">
                 This is a copy of {String(check['name'])}. Secret values are not copied: type them again.

@@ -6,6 +6,7 @@ import { readCheck, readChoices } from './choices.ts';
 import { formOf } from './fields/types.ts';
 import { CheckEditor } from './form.tsx';
 import { bodyOfCheck } from './values.ts';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** Changes a check. */
 export function Page({ params: { id = '' } }: PageProps) {
@@ -23,12 +24,13 @@ export function Page({ params: { id = '' } }: PageProps) {
         if (form === undefined) return <Problem title="This page does not know the type of this check" />;
         return (
           <>
-            <div class="page-head">
-              <div class="crumbs">
-                <a href="/">Checks</a> / <a href={`/checks/${id}`}>{name}</a> / Edit
-              </div>
-              <h1>Edit {name}</h1>
-            </div>
+            <PageHead
+              trail={[
+                { href: '/', title: 'Checks' },
+                { href: `/checks/${id}`, title: name },
+              ]}
+              title={`Edit ${name}`}
+            />
             <CheckEditor key={id} form={form} initial={bodyOfCheck(check)} id={id} choices={choices} />
           </>
         );

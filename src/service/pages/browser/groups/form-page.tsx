@@ -13,6 +13,7 @@ import { ChoiceField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Problem, Shown } from '../parts/notice.tsx';
 import { bodyOfGroup, groupSections, newGroup, type Leaving } from './form-rows.ts';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** A new group, or the settings of one. */
 export function Page({ params: { id } }: PageProps) {
@@ -29,18 +30,16 @@ export function Page({ params: { id } }: PageProps) {
     <Shown of={loaded} what="the form">
       {({ choices, group }) => (
         <>
-          <header class="page-head">
-            <nav class="crumbs" aria-label="Path">
-              <a href="/">Checks</a> / <a href="/groups">Groups</a>
-              {id !== undefined && group !== null && (
-                <>
-                  {' '}
-                  / <a href={`/groups/${id}`}>{String(group['name'])}</a>
-                </>
-              )}
-            </nav>
-            <h1>{group === null ? 'New group' : `Edit ${String(group['name'])}`}</h1>
-          </header>
+          <PageHead
+            trail={[
+              { href: '/', title: 'Checks' },
+              { href: '/groups', title: 'Groups' },
+              ...(id !== undefined && group !== null
+                ? [{ href: `/groups/${id}`, title: String(group['name']) }]
+                : []),
+            ]}
+            title={group === null ? 'New group' : `Edit ${String(group['name'])}`}
+          />
           <GroupForm
             key={id ?? 'new'}
             id={id ?? null}

@@ -1,12 +1,12 @@
 import { usePlace } from '../base/router.ts';
-import { getList, send } from '../base/service.ts';
+import { getList } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { useMay } from '../base/user.ts';
-import { ask } from '../parts/dialog.tsx';
-import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { pageOf, Paging } from '../parts/paging.tsx';
 import type { Group } from './types.ts';
+import { DeleteButton, removeEntry } from '../parts/removal.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 
 const limit = 100;
 
@@ -17,28 +17,13 @@ export function Page() {
   const path = `/v2/check-groups?limit=${limit}&page=${page}`;
   const groups = useLoad(path, (signal) => getList<Group>(path, signal), { keep: true });
   const remove = async ({ id, name }: Group) => {
-    const isSure = await ask({
-      title: 'Delete the group?',
-      text: `${name} can be deleted when it has no checks.`,
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isSure) return;
-    try {
-      await send('DELETE', `/v2/check-groups/${id}`);
-      sayDone('The group was deleted.');
+    const text = 'A group can be deleted when it has no checks.';
+    if (await removeEntry({ path: `/v2/check-groups/${id}`, name: `the group ${name}`, text }))
       groups.reload();
-    } catch (error) {
-      sayFailed(error);
-    }
   };
   return (
     <>
-      <header class="page-head">
-        <nav class="crumbs" aria-label="Path">
-          <a href="/">Checks</a>
-        </nav>
-        <h1>Groups</h1>
+      <PageHead trail={[{ href: '/', title: 'Checks' }]} title="Groups">
         {mayWrite && (
           <div class="buttons">
             <a class="button" href="/groups/new">
@@ -46,7 +31,7 @@ export function Page() {
             </a>
           </div>
         )}
-      </header>
+      </PageHead>
       <Shown of={groups} what="groups">
         {({ entries, total }) =>
           entries.length === 0 ? (
@@ -88,14 +73,7 @@ export function Page() {
                               >
                                 Edit
                               </a>
-                              <button
-                                type="button"
-                                class="danger"
-                                aria-label={`Delete ${group.name}`}
-                                onClick={() => void remove(group)}
-                              >
-                                Delete
-                              </button>
+                              <DeleteButton name={group.name} onClick={() => void remove(group)} />
                             </div>
                           </td>
                         )}

@@ -11,6 +11,7 @@ import { listPath, readQuery } from '../home/query.ts';
 import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { Group } from './types.ts';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** One group: its checks and its settings. */
 export function Page({ params: { id = '' } }: PageProps) {
@@ -29,13 +30,15 @@ function Content({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
   const list = useOverview(listPath(query, [String(group.id)]));
   return (
     <>
-      <header class="page-head">
-        <nav class="crumbs" aria-label="Path">
-          <a href="/">Checks</a> / <a href="/groups">Groups</a>
-        </nav>
-        <h1>{group.name}</h1>
+      <PageHead
+        trail={[
+          { href: '/', title: 'Checks' },
+          { href: '/groups', title: 'Groups' },
+        ]}
+        title={group.name}
+      >
         <Actions group={group} loaded={loaded} />
-      </header>
+      </PageHead>
       <Settings group={group} />
       <h2>Checks</h2>
       <Shown of={{ ...list, set: () => undefined }} what="checks">

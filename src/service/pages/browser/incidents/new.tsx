@@ -8,6 +8,7 @@ import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { ManyField } from '../parts/form/lists.tsx';
 import { paths, severities, statuses, wordOf, type Kind } from './incidents.ts';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** A new incident, of services or of a whole status page. */
 
@@ -49,12 +50,7 @@ export function Page() {
   };
   return (
     <>
-      <div class="page-head">
-        <p class="crumbs">
-          <a href="/incidents">Incidents</a>
-        </p>
-        <h1>New incident</h1>
-      </div>
+      <PageHead trail={[{ href: '/incidents', title: 'Incidents' }]} title="New incident" />
       <Form
         message={form.message}
         onSubmit={() => void save()}

@@ -1,10 +1,8 @@
-import { send } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { go, usePlace } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
-import { ask } from '../parts/dialog.tsx';
-import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
 import { Moment } from '../parts/time.tsx';
@@ -21,6 +19,8 @@ import {
   type Incident,
   type Kind,
 } from './incidents.ts';
+import { PageHead } from '../parts/page-head.tsx';
+import { DeleteButton, removeEntry } from '../parts/removal.tsx';
 
 /** One incident: its updates, a new update, its name and severity. */
 
@@ -42,39 +42,22 @@ function IncidentView({ incident, reload }: { incident: Incident; reload: () => 
   const mayWrite = useMay('READ_WRITE');
   const path = `${paths[incident.kind].list}/${incident.id}`;
   const remove = async () => {
-    const isSure = await ask({
-      title: 'Delete this incident?',
-      text: 'Its updates are deleted, and status pages no longer show it.',
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isSure) return;
-    try {
-      await send('DELETE', path);
-      go('/incidents');
-    } catch (error) {
-      sayFailed(error);
-    }
+    const text = 'Its updates are deleted, and status pages no longer show it.';
+    if (await removeEntry({ path, name: `the incident ${incident.name}`, text })) go('/incidents');
   };
   return (
     <>
-      <div class="page-head">
-        <p class="crumbs">
-          <a href="/incidents">Incidents</a>
-        </p>
-        <h1>{incident.name}</h1>
+      <PageHead trail={[{ href: '/incidents', title: 'Incidents' }]} title={incident.name}>
         <Status
           status={isOpen(incident) ? 'failing' : 'passing'}
           word={wordOf(incident.status || (isOpen(incident) ? 'OPEN' : 'RESOLVED'))}
         />
         {mayWrite && (
           <div class="buttons">
-            <button type="button" class="danger" onClick={() => void remove()}>
-              Delete
-            </button>
+            <DeleteButton onClick={() => void remove()} />
           </div>
         )}
-      </div>
+      </PageHead>
       <section class="card">
         <dl class="facts">
           <dt>Severity</dt>

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks';
 import { send } from '../base/service.ts';
 import { useMay } from '../base/user.ts';
 import { Copy } from '../parts/copy.tsx';
-import { ask } from '../parts/dialog.tsx';
-import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { sayFailed } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { composeFile, dockerRun, helmLines } from './install.ts';
 import { locationsPath, type Agent, type Location, type LocationKey } from './types.ts';
+import { removeEntry } from '../parts/removal.tsx';
 
 /** Keys of a location: create, rotate, delete; and the commands that start agents with them. */
 
@@ -36,21 +36,10 @@ export function Keys({
     setBusy(false);
   };
   const remove = async (key: LocationKey) => {
-    const isSure = await ask({
-      title: `Delete the key ${key.maskedKey}?`,
-      text: 'The service refuses agents that use it from now on.',
-      action: 'Delete key',
-      isDangerous: true,
-    });
-    if (!isSure) return;
-    try {
-      await send('DELETE', `${path}/${key.id}`);
-      if (created?.id === key.id) setCreated(null);
-      sayDone(`Deleted the key ${key.maskedKey}`);
-      reload();
-    } catch (error) {
-      sayFailed(error);
-    }
+    const text = 'The service refuses agents that use it from now on.';
+    if (!(await removeEntry({ path: `${path}/${key.id}`, name: `the key ${key.maskedKey}`, text }))) return;
+    if (created?.id === key.id) setCreated(null);
+    reload();
   };
   const { keys } = location;
   return (

@@ -15,6 +15,7 @@ import { LocationForm } from './form.tsx';
 import { Keys } from './keys.tsx';
 import { QueueOverTime } from './queue.tsx';
 import { locationsPath, waiting, type Location, type LocationLoad } from './types.ts';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** One location: agents, queue, keys, and its settings. */
 export function Page({ params }: PageProps) {
@@ -42,13 +43,9 @@ export function Page({ params }: PageProps) {
     <Shown of={location} what="the location">
       {(shown) => (
         <>
-          <div class="page-head">
-            <nav class="crumbs" aria-label="Where this page is">
-              <a href="/locations">Locations</a>
-            </nav>
-            <h1>{shown.name}</h1>
+          <PageHead trail={[{ href: '/locations', title: 'Locations' }]} title={shown.name}>
             <code class="soft">{shown.slugName}</code>
-          </div>
+          </PageHead>
           <Tabs label="Parts of the location" tabs={tabs} />
           {tab === 'agents' && (
             <>

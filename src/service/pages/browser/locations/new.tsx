@@ -3,18 +3,14 @@ import { useMay } from '../base/user.ts';
 import { sayDone } from '../parts/messages.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { LocationForm } from './form.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** A new location. */
 export function Page() {
   const mayChange = useMay('ADMIN');
   return (
     <>
-      <div class="page-head">
-        <nav class="crumbs" aria-label="Where this page is">
-          <a href="/locations">Locations</a>
-        </nav>
-        <h1>New location</h1>
-      </div>
+      <PageHead trail={[{ href: '/locations', title: 'Locations' }]} title="New location" />
       {mayChange ? (
         <LocationForm
           onSaved={({ id, name }) => {

@@ -1,9 +1,8 @@
-import { get, send } from '../base/service.ts';
+import { get } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
-import { ask } from '../parts/dialog.tsx';
-import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { PageProps } from '../base/page.ts';
 import { AsText, Form, useForm } from '../parts/form/form.tsx';
@@ -12,6 +11,8 @@ import { AreaField, ChoiceField, NumberField, SwitchField, TextField } from '../
 import { WordsField } from '../parts/form/lists.tsx';
 import { VisibilityFields } from './visibility.tsx';
 import { localText, type MaintenanceWindow } from './windows.ts';
+import { PageHead } from '../parts/page-head.tsx';
+import { DeleteButton, removeEntry } from '../parts/removal.tsx';
 
 /** A new maintenance window, or one that is changed or deleted. */
 
@@ -96,36 +97,22 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
     go('/maintenance');
   };
   const remove = async () => {
-    const isSure = await ask({
-      title: 'Delete this window?',
-      text: 'Its effects end at once, and its occurrences are deleted.',
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isSure) return;
-    try {
-      await send('DELETE', path);
-      go('/maintenance');
-    } catch (error) {
-      sayFailed(error);
-    }
+    const text = 'Its effects finish at once, and its occurrences are deleted.';
+    if (await removeEntry({ path, name: `the window ${body.name}`, text })) go('/maintenance');
   };
   const repeats = body.repeatUnit !== null;
   return (
     <>
-      <div class="page-head">
-        <p class="crumbs">
-          <a href="/maintenance">Maintenance</a>
-        </p>
-        <h1>{stored === null ? 'New maintenance window' : stored.name}</h1>
+      <PageHead
+        trail={[{ href: '/maintenance', title: 'Maintenance' }]}
+        title={stored === null ? 'New maintenance window' : stored.name}
+      >
         {stored !== null && mayWrite && (
           <div class="buttons">
-            <button type="button" class="danger" onClick={() => void remove()}>
-              Delete
-            </button>
+            <DeleteButton onClick={() => void remove()} />
           </div>
         )}
-      </div>
+      </PageHead>
       <Form
         message={form.message}
         onSubmit={() => void save()}

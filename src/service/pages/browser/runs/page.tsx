@@ -18,6 +18,7 @@ import { Phases } from './phases.tsx';
 import { Script } from './script.tsx';
 import { Tests } from './tests.tsx';
 import { ownerWords, type Run } from './types.ts';
+import { Trail } from '../parts/page-head.tsx';
 
 /** One run of a check with everything that was recorded. */
 export function Page({ params: { id = '', resultId = '' } }: PageProps) {
@@ -35,10 +36,13 @@ export function Page({ params: { id = '', resultId = '' } }: PageProps) {
   }, [name]);
   return (
     <>
-      <nav class="crumbs" aria-label="Where you are">
-        <a href="/">Checks</a> › <a href={`/checks/${id}`}>{name}</a> ›{' '}
-        <a href={`/checks/${id}?tab=runs`}>Runs</a>
-      </nav>
+      <Trail
+        steps={[
+          { href: '/', title: 'Checks' },
+          { href: `/checks/${id}`, title: name },
+          { href: `/checks/${id}?tab=runs`, title: 'Runs' },
+        ]}
+      />
       <Shown of={main} what="the run">
         {(run) => <Whole run={run} name={name} path={path} wanted={query.get('attempt')} />}
       </Shown>

@@ -6,7 +6,8 @@ import { AsText, Form, useForm } from '../parts/form/form.tsx';
 import { ChoiceField, TextField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Ago, Moment } from '../parts/time.tsx';
-import { EntryList, removeEntry, useEntries } from './entries.tsx';
+import { EntryList, useEntries } from './entries.tsx';
+import { ActionsHead, removeEntry, RowButtons } from '../parts/removal.tsx';
 import type { ApiKey } from './types.ts';
 
 /** API keys of the account. */
@@ -57,9 +58,7 @@ export function ApiKeys() {
                   <th scope="col">Key</th>
                   <th scope="col">Last used</th>
                   <th scope="col">Expires</th>
-                  <th scope="col">
-                    <span class="hidden-text">Actions</span>
-                  </th>
+                  <ActionsHead />
                 </tr>
               </thead>
               <tbody>
@@ -77,23 +76,11 @@ export function ApiKeys() {
                       {key.expiresAt === null ? 'never' : <Moment at={key.expiresAt} />}
                     </td>
                     <td>
-                      <span class="buttons">
-                        <button
-                          type="button"
-                          aria-label={`Change ${key.name}`}
-                          onClick={() => setEdited(key)}
-                        >
-                          Change
-                        </button>
-                        <button
-                          type="button"
-                          class="danger"
-                          aria-label={`Delete ${key.name}`}
-                          onClick={() => void remove(key)}
-                        >
-                          Delete
-                        </button>
-                      </span>
+                      <RowButtons
+                        name={key.name}
+                        onChange={() => setEdited(key)}
+                        onDelete={() => void remove(key)}
+                      />
                     </td>
                   </tr>
                 ))}

@@ -7,7 +7,8 @@ import { AreaField, TextField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Empty } from '../parts/notice.tsx';
 import { Ago } from '../parts/time.tsx';
-import { EntryList, removeEntry, useEntries } from './entries.tsx';
+import { EntryList, useEntries } from './entries.tsx';
+import { ActionsHead, removeEntry, RowButtons } from '../parts/removal.tsx';
 import type { Certificate } from './types.ts';
 
 /** Client certificates that API checks offer to hosts. Keys are written and never shown. */
@@ -48,11 +49,7 @@ export function Certificates() {
                     <th scope="col">Subject</th>
                     <th scope="col">Issuer</th>
                     <th scope="col">Expires</th>
-                    {mayWrite && (
-                      <th scope="col">
-                        <span class="hidden-text">Actions</span>
-                      </th>
-                    )}
+                    {mayWrite && <ActionsHead />}
                   </tr>
                 </thead>
                 <tbody>
@@ -71,23 +68,11 @@ export function Certificates() {
                       </td>
                       {mayWrite && (
                         <td>
-                          <span class="buttons">
-                            <button
-                              type="button"
-                              aria-label={`Change the certificate of ${certificate.host}`}
-                              onClick={() => setEdited(certificate)}
-                            >
-                              Change
-                            </button>
-                            <button
-                              type="button"
-                              class="danger"
-                              aria-label={`Delete the certificate of ${certificate.host}`}
-                              onClick={() => void remove(certificate)}
-                            >
-                              Delete
-                            </button>
-                          </span>
+                          <RowButtons
+                            name={`the certificate of ${certificate.host}`}
+                            onChange={() => setEdited(certificate)}
+                            onDelete={() => void remove(certificate)}
+                          />
                         </td>
                       )}
                     </tr>

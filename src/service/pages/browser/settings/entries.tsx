@@ -1,13 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useLoad, type Loaded } from '../base/load.ts';
 import { usePlace } from '../base/router.ts';
-import { getList, send, withQuery } from '../base/service.ts';
-import { ask } from '../parts/dialog.tsx';
-import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { getList, withQuery } from '../base/service.ts';
 import { pageOf, Paging } from '../parts/paging.tsx';
 import { Shown } from '../parts/notice.tsx';
 
-/** Lists of the settings: one page of entries, and their removal. */
+/** Lists of the settings: one page of entries. */
 
 const limit = 50;
 export type Entries<Entry> = Loaded<{ entries: Entry[]; total: number | null }>;
@@ -38,26 +36,4 @@ export function EntryList<Entry>({
       )}
     </Shown>
   );
-}
-
-/** Deletes an entry after a question. Resolves with whether it was deleted. */
-export async function removeEntry({
-  path,
-  name,
-  text,
-}: {
-  path: string;
-  name: string;
-  text: string;
-}): Promise<boolean> {
-  const isSure = await ask({ title: `Delete ${name}?`, text, action: 'Delete', isDangerous: true });
-  if (!isSure) return false;
-  try {
-    await send('DELETE', path);
-    sayDone(`Deleted ${name}`);
-    return true;
-  } catch (error) {
-    sayFailed(error);
-    return false;
-  }
 }

@@ -10,7 +10,8 @@ import { TextField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { Ago } from '../parts/time.tsx';
-import { EntryList, removeEntry, useEntries } from './entries.tsx';
+import { EntryList, useEntries } from './entries.tsx';
+import { DeleteButton, removeEntry } from '../parts/removal.tsx';
 import type { Snippet } from './types.ts';
 
 /** Snippets: code that scripts share. The open one is part of the address. */
@@ -57,16 +58,7 @@ function List() {
                       {snippet.script.length} characters, changed{' '}
                       <Ago at={snippet.updated_at ?? snippet.created_at} />
                     </span>
-                    {mayWrite && (
-                      <button
-                        type="button"
-                        class="danger"
-                        aria-label={`Delete ${snippet.name}`}
-                        onClick={() => void remove(snippet)}
-                      >
-                        Delete
-                      </button>
-                    )}
+                    {mayWrite && <DeleteButton name={snippet.name} onClick={() => void remove(snippet)} />}
                   </li>
                 ))}
               </ul>

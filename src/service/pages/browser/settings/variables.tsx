@@ -6,7 +6,8 @@ import { AsText, Form, useForm } from '../parts/form/form.tsx';
 import { AreaField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Empty } from '../parts/notice.tsx';
-import { EntryList, removeEntry, useEntries } from './entries.tsx';
+import { EntryList, useEntries } from './entries.tsx';
+import { ActionsHead, removeEntry, RowButtons } from '../parts/removal.tsx';
 import type { Variable } from './types.ts';
 
 /** Variables of the account. Values of secrets are written and never shown. */
@@ -50,11 +51,7 @@ export function Variables() {
                     <th scope="col">Name</th>
                     <th scope="col">Value</th>
                     <th scope="col">Kind</th>
-                    {mayWrite && (
-                      <th scope="col">
-                        <span class="hidden-text">Actions</span>
-                      </th>
-                    )}
+                    {mayWrite && <ActionsHead />}
                   </tr>
                 </thead>
                 <tbody>
@@ -73,23 +70,11 @@ export function Variables() {
                       </td>
                       {mayWrite && (
                         <td>
-                          <span class="buttons">
-                            <button
-                              type="button"
-                              aria-label={`Change ${variable.key}`}
-                              onClick={() => setEdited(variable)}
-                            >
-                              Change
-                            </button>
-                            <button
-                              type="button"
-                              class="danger"
-                              aria-label={`Delete ${variable.key}`}
-                              onClick={() => void remove(variable)}
-                            >
-                              Delete
-                            </button>
-                          </span>
+                          <RowButtons
+                            name={variable.key}
+                            onChange={() => setEdited(variable)}
+                            onDelete={() => void remove(variable)}
+                          />
                         </td>
                       )}
                     </tr>

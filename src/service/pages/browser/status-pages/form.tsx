@@ -1,11 +1,10 @@
-import { get, send } from '../base/service.ts';
+import { get } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
 import { Copy } from '../parts/copy.tsx';
-import { ask } from '../parts/dialog.tsx';
-import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import { AsText, Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
@@ -14,6 +13,8 @@ import { ManyField, Rows } from '../parts/form/lists.tsx';
 import { ColorFields } from './colors.tsx';
 import { all, type Card, type PageBody, type Service, type StatusPage } from './pages.ts';
 import { Subscribers } from './subscribers.tsx';
+import { PageHead } from '../parts/page-head.tsx';
+import { DeleteButton, removeEntry } from '../parts/removal.tsx';
 
 /** A new status page, or one that is changed, with its preview, its badge and its subscribers. */
 
@@ -63,19 +64,8 @@ function PageForm({ stored, reload }: { stored: StatusPage | null; reload: () =>
     else reload();
   };
   const remove = async () => {
-    const isSure = await ask({
-      title: 'Delete this status page?',
-      text: 'Its subscribers and the incidents of the whole page are deleted too.',
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isSure) return;
-    try {
-      await send('DELETE', path);
-      go('/status-pages');
-    } catch (error) {
-      sayFailed(error);
-    }
+    const text = 'Its subscribers and the incidents of the whole page are deleted too.';
+    if (await removeEntry({ path, name: `the status page ${body.name}`, text })) go('/status-pages');
   };
   const text = (
     name: 'title' | 'customDomain' | 'logo' | 'favicon' | 'redirectTo',
@@ -92,24 +82,19 @@ function PageForm({ stored, reload }: { stored: StatusPage | null; reload: () =>
   );
   return (
     <>
-      <div class="page-head">
-        <p class="crumbs">
-          <a href="/status-pages">Status pages</a>
-        </p>
-        <h1>{stored === null ? 'New status page' : stored.name}</h1>
+      <PageHead
+        trail={[{ href: '/status-pages', title: 'Status pages' }]}
+        title={stored === null ? 'New status page' : stored.name}
+      >
         {stored !== null && (
           <div class="buttons">
             <a class="button" href={`/status/${stored.url}`} target="_blank" rel="noreferrer">
               Open
             </a>
-            {mayWrite && (
-              <button type="button" class="danger" onClick={() => void remove()}>
-                Delete
-              </button>
-            )}
+            {mayWrite && <DeleteButton onClick={() => void remove()} />}
           </div>
         )}
-      </div>
+      </PageHead>
       <div class={stored === null ? '' : 'with-preview'}>
         <Form
           message={form.message}

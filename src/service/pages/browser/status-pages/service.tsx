@@ -1,16 +1,17 @@
-import { get, getList, send } from '../base/service.ts';
+import { get, getList } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
-import { ask } from '../parts/dialog.tsx';
-import { sayDone, sayFailed } from '../parts/messages.tsx';
+import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import { AsText, Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { TextField } from '../parts/form/inputs.tsx';
 import { ManyField } from '../parts/form/lists.tsx';
 import type { Service } from './pages.ts';
+import { PageHead } from '../parts/page-head.tsx';
+import { DeleteButton, removeEntry } from '../parts/removal.tsx';
 
 /** A new service, or one that is changed or deleted. */
 
@@ -55,35 +56,21 @@ function ServiceForm({ stored }: { stored: Service | null }) {
     go('/services');
   };
   const remove = async () => {
-    const isSure = await ask({
-      title: 'Delete this service?',
-      text: 'Pages and incidents go on without it.',
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isSure) return;
-    try {
-      await send('DELETE', path);
-      go('/services');
-    } catch (error) {
-      sayFailed(error);
-    }
+    const text = 'Pages and incidents no longer show it.';
+    if (await removeEntry({ path, name: `the service ${body.name}`, text })) go('/services');
   };
   return (
     <>
-      <div class="page-head">
-        <p class="crumbs">
-          <a href="/services">Services</a>
-        </p>
-        <h1>{stored === null ? 'New service' : stored.name}</h1>
+      <PageHead
+        trail={[{ href: '/services', title: 'Services' }]}
+        title={stored === null ? 'New service' : stored.name}
+      >
         {stored !== null && mayWrite && (
           <div class="buttons">
-            <button type="button" class="danger" onClick={() => void remove()}>
-              Delete
-            </button>
+            <DeleteButton onClick={() => void remove()} />
           </div>
         )}
-      </div>
+      </PageHead>
       <Form
         message={form.message}
         onSubmit={() => void save()}

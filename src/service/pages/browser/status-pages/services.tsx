@@ -2,6 +2,7 @@ import { useLoad } from '../base/load.ts';
 import { useMay } from '../base/user.ts';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { all, type Service } from './pages.ts';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** The services that status pages show. */
 export function Page() {
@@ -9,11 +10,7 @@ export function Page() {
   const services = useLoad('services', (signal) => all<Service>('/v1/status-pages/services', signal));
   return (
     <>
-      <div class="page-head">
-        <p class="crumbs">
-          <a href="/status-pages">Status pages</a>
-        </p>
-        <h1>Services</h1>
+      <PageHead trail={[{ href: '/status-pages', title: 'Status pages' }]} title="Services">
         {mayWrite && (
           <div class="buttons">
             <a class="button main" href="/services/new">
@@ -21,7 +18,7 @@ export function Page() {
             </a>
           </div>
         )}
-      </div>
+      </PageHead>
       <Shown of={services} what="the services">
         {(entries) => (
           <section class="card flush" aria-label="List of services">
