@@ -117,7 +117,7 @@ describe.skipIf(!hasChromium)('the pages of alerts', { timeout: 60_000 }, () => 
     await expect.poll(() => rows.count()).toBe(2);
     await page.getByLabel('Type').selectOption('ALERT_FAILURE');
     await expect.poll(() => rows.count()).toBe(1);
-    await page.getByRole('button', { name: /1 failures, 1 recoveries/ }).click();
+    await page.getByRole('button', { name: /1 failure, 1 recovery/ }).click();
     await page.reload();
     expect(page.url()).toMatch(/type=ALERT_FAILURE&day=\d{4}-\d\d-\d\d/);
     await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringContaining('Shop <b>front</b>')]);

@@ -45,12 +45,12 @@ export function Month() {
                   type="button"
                   class={`day ${found === undefined ? 'none' : colour(found)}`}
                   aria-pressed={chosen === day}
-                  aria-label={`${dateWord.format(time)}: ${found === undefined ? 'no alerts' : sentence(found)}`}
                   title={found === undefined ? 'no alerts' : sentence(found)}
                   onClick={() => setQuery({ day: chosen === day ? null : day, page: null })}
                 >
                   <span class="day-date">{dateWord.format(time)}</span>
-                  <b>{count === 0 ? '·' : count}</b>
+                  <span class="hidden-text">: {found === undefined ? 'no alerts' : sentence(found)}</span>
+                  <b aria-hidden="true">{count === 0 ? '·' : count}</b>
                 </button>
               );
             })}
@@ -62,11 +62,18 @@ export function Month() {
 }
 
 const kinds = ['failures', 'degraded', 'recoveries', 'certificates', 'locations'] as const;
+const oneOf = {
+  failures: 'failure',
+  degraded: 'degraded',
+  recoveries: 'recovery',
+  certificates: 'certificate',
+  locations: 'location',
+};
 const total = (day: Day) => kinds.reduce((sum, kind) => sum + day[kind], 0);
 const sentence = (day: Day) =>
   kinds
     .filter((kind) => day[kind] > 0)
-    .map((kind) => `${day[kind]} ${kind}`)
+    .map((kind) => `${day[kind]} ${day[kind] === 1 ? oneOf[kind] : kind}`)
     .join(', ');
 const colour = (day: Day) => {
   if (day.failures > 0 || day.locations > 0) return 'failed';

@@ -11,6 +11,14 @@ export type Bar = {
   readonly missed?: number;
 };
 
+/** Each status has a height of its own, for people who cannot tell the colours apart. */
+const heights: { readonly [status: string]: number } = {
+  missed: 6,
+  passed: 12,
+  degraded: 16,
+  errored: 19,
+  failed: 22,
+};
 const worst = (bar: Bar): string => {
   if (bar.failed > 0) return 'failed';
   if (bar.errored > 0) return 'errored';
@@ -51,7 +59,7 @@ export function Bars({ bars, what = 'the last 24 hours' }: { bars: readonly Bar[
     >
       {bars.map((bar, at) => {
         const status = worst(bar);
-        const height = status === 'none' ? 3 : status === 'missed' ? 8 : status === 'passed' ? 16 : 22;
+        const height = heights[status] ?? 3;
         return (
           <rect key={bar.from} class={status} x={at * 5} y={22 - height} width="4" height={height} rx="1">
             <title>{tooltip(bar)}</title>

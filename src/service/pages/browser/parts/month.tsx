@@ -120,9 +120,6 @@ export function Month({ label, what, entries }: { label: string; what: string; e
                       tabIndex={isChosen ? 0 : -1}
                       aria-pressed={isChosen}
                       aria-current={nameOf(day) === today ? 'date' : undefined}
-                      aria-label={`${dayName.format(day)}: ${
-                        found.length === 0 ? `no ${what}` : found.map(({ title }) => title).join(', ')
-                      }`}
                       onClick={() => choose(day)}
                       onKeyDown={(event) => {
                         const step = steps[event.key];
@@ -132,13 +129,23 @@ export function Month({ label, what, entries }: { label: string; what: string; e
                         choose(step(day));
                       }}
                     >
-                      <span class="day-number">{day.getDate()}</span>
+                      <span class="hidden-text">
+                        {dayName.format(day)}:{' '}
+                        {found.length === 0 ? `no ${what}` : found.map(({ title }) => title).join(', ')}
+                      </span>
+                      <span class="day-number" aria-hidden="true">
+                        {day.getDate()}
+                      </span>
                       {found.slice(0, 3).map((entry) => (
-                        <span key={entry.id} class={`day-entry ${entry.colour}`}>
+                        <span key={entry.id} class={`day-entry ${entry.colour}`} aria-hidden="true">
                           <span>{entry.title}</span>
                         </span>
                       ))}
-                      {found.length > 3 && <span class="day-more">+{found.length - 3}</span>}
+                      {found.length > 3 && (
+                        <span class="day-more" aria-hidden="true">
+                          +{found.length - 3}
+                        </span>
+                      )}
                     </button>
                   </td>
                 );

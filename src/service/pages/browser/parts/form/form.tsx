@@ -130,13 +130,13 @@ export function AsText({
   return (
     <details class="as-text">
       <summary>As JSON, curl or file</summary>
-      <h3>JSON</h3>
+      <p class="as-text-title">JSON</p>
       <Copy text={json} label="JSON" />
-      <h3>curl</h3>
+      <p class="as-text-title">curl</p>
       <Copy text={curl} label="curl" />
       {file && (
         <>
-          <h3>{file.name}</h3>
+          <p class="as-text-title">{file.name}</p>
           <Copy text={JSON.stringify(file.content, null, 2)} label={file.name} />
         </>
       )}
