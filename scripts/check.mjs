@@ -13,6 +13,7 @@ const steps = [
   ['types', bin('tsc'), ['--noEmit']],
   ['types of the pages', bin('tsc'), ['--noEmit', '-p', 'src/service/pages/browser']],
   ['generated files', node, ['scripts/openapi.mjs', '--check']],
+  ['man page', node, ['scripts/man.mjs', '--check']],
   ['rules, dashboard, metrics', node, ['scripts/observability.mjs', '--check']],
   ['changelog and versions', node, ['scripts/release.mjs', 'check']],
   ...(process.argv.includes('--no-tests') ? [] : [['tests', node, ['scripts/test.mjs']]]),

@@ -76,6 +76,18 @@ const wanted = [
   },
   {
     modes: ['test'],
+    has: () => onPath('promtool'),
+    packages: ['prometheus'],
+    purpose: 'promtool for the tests of the metrics',
+  },
+  {
+    modes: ['test'],
+    has: () => ['mandoc', 'zsh', 'fish'].every(onPath),
+    packages: ['mandoc', 'zsh', 'fish'],
+    purpose: 'shells and mandoc for the tests of completions and the man page',
+  },
+  {
+    modes: ['test'],
     has: () =>
       onPath('go') &&
       ['github.com/Masterminds/sprig', 'github.com/xeipuuv/gojsonschema', 'sigs.k8s.io/yaml'].every(

@@ -11,8 +11,10 @@ import {
   url,
   type Environment,
 } from './config/read.ts';
+import { misspeltVariables } from './config/misspelt.ts';
 import { referenceTargets, type ReferenceTarget } from './config/reference-targets.ts';
 import { networkList } from './config/networks.ts';
+import type { LogStyle } from './log-line.ts';
 import { Secret } from './secrets/secret.ts';
 
 /**
@@ -91,7 +93,7 @@ function installEnvironment(env: Environment): { readonly [name: string]: Secret
     'NPM_CONFIG_REGISTRY',
     'npm_config_nodedir',
     'PLAYWRIGHT_DOWNLOAD_HOST',
-  ]) {
+  ] as const) {
     const value = text(env, name);
     if (value !== null) found[name] = new Secret(value);
   }
@@ -106,6 +108,15 @@ function browsersPath(env: Environment): string | null {
   return resolve(value);
 }
 
+/** LOG_FORMAT and NO_COLOR. `isTerminal`: standard error is one. `preferred` is the format for terminals. */
+export function readLogStyle(
+  env: Environment,
+  { isTerminal, preferred }: { isTerminal: boolean; preferred: LogStyle['format'] },
+): LogStyle {
+  const format = oneOf(env, 'LOG_FORMAT', ['json', 'text'], isTerminal ? preferred : 'json');
+  return { format, colour: isTerminal && text(env, 'NO_COLOR') === null };
+}
+
 /** LOG_LEVEL, for every command. */
 export function readLogLevel(env: Environment): LogLevel {
   return oneOf(env, 'LOG_LEVEL', logLevels, 'INFO');
@@ -115,19 +126,34 @@ export function readLogLevel(env: Environment): LogLevel {
 export function readAgentConfig(env: Environment): AgentConfig {
   const apiKey = secret(env, 'API_KEY');
   if (apiKey === null) {
-    fail('API_KEY is missing: set API_KEY or API_KEY_FILE to a key of the private location (pl_…)');
+    fail('API_KEY is missing', 'set API_KEY or API_KEY_FILE to a key of the private location (pl_…)');
   }
-  if (!/^pl_[\x21-\x7e]{8,200}$/.test(apiKey.reveal())) {
-    fail('API_KEY is not a key of a private location: it must begin with pl_');
+  if (!isLocationKey(apiKey.reveal())) {
+    fail(
+      'API_KEY is not a key of a private location',
+      'set it to one, which begins with pl_; the API key of an account belongs in SERVICE_API_KEY',
+    );
   }
   return Object.freeze({ apiKey, ...readAgentSettings(env) });
 }
 
-/** The variables of commands that work with or without a key. Throws FatalError (78). */
-export function readAgentConfigIfAny(env: Environment): Omit<AgentConfig, 'apiKey'> & { apiKey?: Secret } {
-  const hasKey = text(env, 'API_KEY') !== null || text(env, 'API_KEY_FILE') !== null;
-  return hasKey ? readAgentConfig(env) : readAgentSettings(env);
+/**
+ * The variables of commands that work with or without a service. Without one, a key that is not a location key belongs
+ * to another program and is ignored. Throws FatalError (78).
+ */
+export function readAgentConfigIfAny(
+  env: Environment,
+  { usesService }: { usesService: boolean },
+): Omit<AgentConfig, 'apiKey'> & { apiKey?: Secret } {
+  const key = secret(env, 'API_KEY');
+  const isOurs = key !== null && (usesService || isLocationKey(key.reveal()));
+  return isOurs ? readAgentConfig(env) : readAgentSettings(env);
 }
+
+/** Whether the user has named a service. */
+export const namesService = (env: Environment): boolean => text(env, 'SERVICE_URL') !== null;
+
+const isLocationKey = (key: string): boolean => /^pl_[\x21-\x7e]{8,200}$/.test(key);
 
 /** Slots of the lanes. A lane set to 0 is switched off, so that agents can share a location's work by lane. */
 function laneConcurrency(
@@ -141,7 +167,8 @@ function laneConcurrency(
   };
   if (Object.values(slots).every((count) => count === 0)) {
     fail(
-      'UPTIME_CONCURRENCY, JOB_CONCURRENCY and SUITE_CONCURRENCY are all 0: set at least one of them above 0',
+      'UPTIME_CONCURRENCY, JOB_CONCURRENCY and SUITE_CONCURRENCY are all 0',
+      'set at least one of them above 0',
     );
   }
   return slots;
@@ -151,7 +178,7 @@ function laneConcurrency(
 export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'> {
   const serviceUrl = url(env, 'SERVICE_URL', 'http://127.0.0.1:4400', ['http:', 'https:']);
   if (serviceUrl.username !== '' || serviceUrl.password !== '' || serviceUrl.search !== '') {
-    fail('SERVICE_URL must not contain a user, password or query: the agent authenticates with its key');
+    fail('SERVICE_URL must not contain a user, password or query', 'the agent authenticates with its key');
   }
   return Object.freeze({
     serviceUrl,
@@ -201,14 +228,20 @@ export function agentEnvironment(
 ): Environment {
   const forService =
     /^(API_KEY_FILE|DATABASE_URL(_FILE)?|((SMTP|CHAT_A_APP|PAGING_[AB]|SMS|CALL|NOTIFICATION|ANALYSIS|AGENTIC|S3)_\w+)|SERVICE_(API_KEY|LOCATION_KEY|ENCRYPTION_KEY)(_FILE)?)$/;
+  // Our own start has warned of misspelt names.
+  const reported = new Set(misspeltVariables(env).map(({ name }) => name));
   const noProxy = [text(env, 'no_proxy') ?? text(env, 'NO_PROXY'), new URL(agent.serviceUrl).hostname];
   return {
-    ...Object.fromEntries(Object.entries(env).filter(([name]) => !forService.test(name))),
+    ...Object.fromEntries(
+      Object.entries(env).filter(([name]) => !forService.test(name) && !reported.has(name)),
+    ),
     API_KEY: agent.apiKey,
     SERVICE_URL: agent.serviceUrl,
     no_proxy: noProxy.filter((entry) => entry !== null).join(','),
     NODE_EXTRA_CA_CERTS: agent.extraCaFile,
     LOG_LEVEL: agent.logLevel,
+    // Its lines are read and shown in our own format.
+    LOG_FORMAT: 'json',
     SCRIPT_ALLOWED_NETWORKS: text(env, 'SCRIPT_ALLOWED_NETWORKS') ?? agent.scriptNetworks.join(','),
   };
 }
@@ -221,6 +254,6 @@ export function readAccountKey(env: Environment, file: string | null): Secret {
   const name = 'SERVICE_API_KEY';
   const key = secret(file === null ? env : { [`${name}_FILE`]: file }, name);
   return (
-    key ?? fail(`${name} is missing: set it, or ${name}_FILE or --api-key-file, to a key of the account`)
+    key ?? fail(`${name} is missing`, `set it, or ${name}_FILE or --api-key-file, to a key of the account`)
   );
 }

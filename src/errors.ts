@@ -29,6 +29,7 @@ export type ErrorCode =
   | 'SERVICE_REFUSED'
   // FatalError
   | 'CONFIGURATION'
+  | 'USAGE'
   | 'KEY_REFUSED'
   | 'DATABASE_IN_USE'
   | 'DATABASE_BROKEN'
@@ -92,12 +93,22 @@ export class ServiceError extends CodedError<'SERVICE_UNREACHABLE' | 'SERVICE_RE
 
 /** The process cannot continue: it prints one line on standard error and exits with `exitCode`. */
 export class FatalError extends CodedError<
-  'CONFIGURATION' | 'KEY_REFUSED' | 'DATABASE_IN_USE' | 'DATABASE_BROKEN' | 'PORT_IN_USE'
+  'CONFIGURATION' | 'USAGE' | 'KEY_REFUSED' | 'DATABASE_IN_USE' | 'DATABASE_BROKEN' | 'PORT_IN_USE'
 > {
   readonly exitCode: number;
-  constructor(code: FatalError['code'], message: string, options: ErrorOptions & { exitCode: number }) {
-    super(code, message, options);
+  /** The message without its remedy. */
+  readonly summary: string;
+  /** How to fix it; null = the summary says so, or the command's help does. */
+  readonly remedy: string | null;
+  constructor(
+    code: FatalError['code'],
+    summary: string,
+    options: ErrorOptions & { exitCode: number; remedy?: string },
+  ) {
+    super(code, options.remedy === undefined ? summary : `${summary}: ${options.remedy}`, options);
     this.exitCode = options.exitCode;
+    this.summary = summary;
+    this.remedy = options.remedy ?? null;
   }
 }
 

@@ -1,3 +1,4 @@
+import { jsonStyle, readableLine, type LogStyle } from './log-line.ts';
 import { pino, type DestinationStream, type Logger } from 'pino';
 
 export type Log = Logger<'log'>;
@@ -15,14 +16,19 @@ const pinoLevels: { readonly [L in LogLevel]: string } = {
 };
 
 /**
- * The program's log: JSON lines on standard error (or `destination`). Every line passes `scrub` before it is written,
+ * The program's log: lines of JSON or text on standard error (or `destination`). Every line passes `scrub` before it is written,
  * so that no secret leaves through the log. A run's own log belongs to its result, not here.
  */
 export function createLog(options: {
   level: LogLevel;
   scrub: (line: string) => string;
   destination?: DestinationStream;
+  /** Default: JSON. */
+  style?: LogStyle | undefined;
 }): Log {
+  const { format, colour } = options.style ?? jsonStyle;
+  const styled = (line: string): string =>
+    format === 'json' ? line : `${readableLine(line.trimEnd(), '', colour)}\n`;
   const sink = options.destination ?? { write: (line: string) => void process.stderr.write(line) };
   return pino(
     {
@@ -32,6 +38,6 @@ export function createLog(options: {
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label.toUpperCase() }) },
     },
-    { write: (line: string) => sink.write(options.scrub(line)) },
+    { write: (line: string) => sink.write(styled(options.scrub(line))) },
   );
 }

@@ -1,66 +1,26 @@
 #!/usr/bin/env node
 import './commands/doctor/guard-process.ts'; // first: before any other module runs
-import type { Command, CommandContext } from './commands/command.ts';
-import { environment } from './config.ts';
+import { usageError, type Command, type CommandContext } from './commands/command.ts';
+import { internalFault } from './commands/last-words.ts';
+import { commandHelp, programHelp } from './commands/line/help.ts';
+import { commandLines, commandNames, isCommand, type CommandName } from './commands/line/table.ts';
+import { environment, readLogStyle } from './config.ts';
+import { misspeltVariables } from './config/misspelt.ts';
 import { exitCodes, FatalError, toError } from './errors.ts';
+import { jsonStyle, styledLine } from './log-line.ts';
+import { nearestName } from './nearest-name.ts';
 import { version } from './version.ts';
 
-type Entry = { usage: string; summary: string; options?: readonly string[]; load: () => Promise<Command> };
-
 // Each command is loaded when it is called, so that the agent does not load the service.
-const commands: { readonly [name: string]: Entry } = {
-  start: {
-    usage: 'start',
-    summary: 'the agent: claims jobs of its private location and runs them',
-    load: async () => (await import('./commands/start.ts')).start,
-  },
-  service: {
-    usage: 'service',
-    summary: 'the monitoring service: public API, scheduler, job queue, results',
-    load: async () => (await import('./commands/service.ts')).service,
-  },
-  dev: {
-    usage: 'dev',
-    summary: 'starts the service, one agent, sample targets and sample checks on your computer',
-    load: async () => (await import('./commands/dev/dev.ts')).dev,
-  },
-  run: {
-    usage: 'run FILE|DIR [--json]',
-    summary:
-      'runs a check once on this machine: JSON (a create body plus checkType), a script, or a Playwright project',
-    options: [
-      'scripts: [--type BROWSER|MULTI_STEP] [--runtime NAME] [--env NAME=VALUE]… [--output DIR]',
-      'folders: [--project NAME]… [--tag TAG]… [--config FILE] [--engine node@24|bun] [--include GLOB]…',
-      '         [--install-command TEXT] [--test-command TEXT] [--refresh-cache] [--env …]… [--output DIR]',
-    ],
-    load: async () => (await import('./commands/run/run.ts')).run,
-  },
-  bundle: {
-    usage: 'bundle DIR [--json]',
-    summary: 'packs a Playwright project and uploads it to the service; prints {"key","digest"}',
-    options: ['[--include GLOB]… [--api-key-file FILE]'],
-    load: async () => (await import('./commands/bundle.ts')).bundle,
-  },
-  doctor: {
-    usage: 'doctor [--json]',
-    summary: 'checks this machine: shows what works, what does not, and how to fix it',
-    load: async () => (await import('./commands/doctor/doctor.ts')).doctor,
-  },
+const load: { readonly [N in CommandName]: () => Promise<Command> } = {
+  start: async () => (await import('./commands/start.ts')).start,
+  service: async () => (await import('./commands/service.ts')).service,
+  dev: async () => (await import('./commands/dev/dev.ts')).dev,
+  run: async () => (await import('./commands/run/run.ts')).run,
+  bundle: async () => (await import('./commands/bundle.ts')).bundle,
+  doctor: async () => (await import('./commands/doctor/doctor.ts')).doctor,
+  completion: async () => (await import('./commands/completion.ts')).completion,
 };
-
-/** Width of the column of commands. */
-const width = 24;
-const usage = [
-  'usage: location-agent <command>',
-  '',
-  ...Object.values(commands).flatMap(({ usage: words, summary, options }) => [
-    `  ${words.padEnd(width)}${summary}`,
-    ...(options ?? []).map((line) => `  ${''.padEnd(width)}${line}`),
-  ]),
-  `  ${'--help'.padEnd(width)}prints this text`,
-  `  ${'--version'.padEnd(width)}prints the version`,
-  '',
-].join('\n');
 
 /** Runs the command that `args` names and returns the exit code. Errors have been printed as one line by then. */
 async function main(args: readonly string[], context: CommandContext): Promise<number> {
@@ -69,30 +29,69 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     context.stdout(`${version}\n`);
     return exitCodes.done;
   }
-  if (name === '--help' || name === '-h' || name === 'help' || rest.includes('--help')) {
-    context.stdout(usage);
-    return exitCodes.done;
-  }
-  const entry = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (entry === undefined) {
-    context.stderr(name === undefined ? usage : `location-agent: unknown command "${name}"\n${usage}`);
+  if (name === undefined) {
+    context.stderr(programHelp());
     return exitCodes.usage;
   }
+  if (name === '--help' || name === '-h' || name === 'help') {
+    const [about] = rest;
+    context.stdout(
+      about !== undefined && isCommand(about) ? commandHelp(commandLines[about]) : programHelp(),
+    );
+    return exitCodes.done;
+  }
+  if (!isCommand(name)) return explain(unknownCommand(name), context);
+  const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
+  if (own.includes('--help') || own.includes('-h')) {
+    context.stdout(commandHelp(commandLines[name]));
+    return exitCodes.done;
+  }
+  return runCommand(name, rest, context);
+}
+
+async function runCommand(
+  name: CommandName,
+  args: readonly string[],
+  plain: CommandContext,
+): Promise<number> {
+  // A program that runs for long writes for machines; the others write for the person at the terminal.
+  const preferred = name === 'start' || name === 'service' ? 'json' : 'text';
+  let context = plain;
   try {
-    const command = await entry.load().catch((error: unknown) => {
-      throw isLeftOut(error)
-        ? new FatalError(
-            'CONFIGURATION',
-            `this image does not contain "${name}"; use the image with all check types`,
-            {
-              exitCode: exitCodes.couldNotRun,
-            },
-          )
-        : error;
-    });
-    return await command(rest, context);
+    const isTerminal = process.stderr.isTTY;
+    context = { ...plain, logStyle: readLogStyle(plain.env, { isTerminal, preferred }) };
+    exitOnFaults(context);
+    if (commandLines[name].variables.length > 0) warnOfMisspelt(context);
+    return await (
+      await loaded(name)
+    )(args, context);
   } catch (error: unknown) {
-    return explain(toError(error), context);
+    return explain(toError(error), context, name);
+  }
+}
+
+function unknownCommand(name: string): FatalError {
+  const nearest = nearestName(name, commandNames);
+  const end = nearest === null ? '' : `; did you mean ${nearest}?`;
+  return usageError(`unknown command "${name}"${end}`);
+}
+
+function loaded(name: CommandName): Promise<Command> {
+  return load[name]().catch((error: unknown) => {
+    throw isLeftOut(error)
+      ? new FatalError('CONFIGURATION', `this image does not contain "${name}"`, {
+          exitCode: exitCodes.couldNotRun,
+          remedy: 'use the image with all check types',
+        })
+      : error;
+  });
+}
+
+/** One line for each variable whose name is probably wrong. Values are not shown. */
+function warnOfMisspelt({ env, stderr, logStyle = jsonStyle }: CommandContext): void {
+  for (const { name, nearest } of misspeltVariables(env)) {
+    const msg = `${name} is not a variable of this program: did you mean ${nearest}?`;
+    stderr(styledLine(logStyle, { level: 'WARN', variable: name, nearest, msg }));
   }
 }
 
@@ -102,14 +101,31 @@ function isLeftOut(error: unknown): boolean {
   return code === 'ERR_MODULE_NOT_FOUND' && /[\\/]commands[\\/](?:[\w-]+[\\/])?[\w-]+\.js'/.test(message);
 }
 
-function explain(error: Error, context: CommandContext): number {
+/** The last line: what is wrong and how to fix it, in the format of the log. */
+function explain(
+  error: Error,
+  { env, stderr, logStyle = jsonStyle }: CommandContext,
+  name?: CommandName,
+): number {
   if (error instanceof FatalError) {
-    context.stderr(`location-agent: ${error.message}\n`);
+    const remedy = error.remedy ?? `see location-agent ${name === undefined ? '' : `${name} `}--help`;
+    stderr(styledLine(logStyle, { level: 'FATAL', code: error.code, remedy, msg: error.summary }));
     return error.exitCode;
   }
-  context.stderr(`location-agent: unexpected error: ${error.message.split('\n')[0] ?? error.name}\n`);
-  if (context.env['LOG_LEVEL']?.toUpperCase() === 'DEBUG') context.stderr(`${error.stack ?? ''}\n`);
+  const msg = `unexpected error: ${error.message.split('\n')[0] ?? error.name}`;
+  const isDebug = env['LOG_LEVEL']?.toUpperCase() === 'DEBUG';
+  const stack = isDebug ? { stack: error.stack ?? '' } : {};
+  stderr(styledLine(logStyle, { level: 'FATAL', ...internalFault, ...stack, msg }));
   return exitCodes.couldNotRun;
+}
+
+/** Faults outside a command's own promise. Commands with a log of their own add listeners, which log more. */
+function exitOnFaults(context: CommandContext): void {
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => {
+      if (process.listenerCount(event) === 1) process.exit(explain(toError(error), context));
+    });
+  }
 }
 
 // The reader of our output may exit early (`| head`); that is not a crash.

@@ -34,6 +34,8 @@ const common = [
   'steady-clock',
   'sensitive-headers',
   'shortened',
+  'nearest-name',
+  'log-line',
 ];
 const mayImport: Record<string, readonly string[]> = {
   errors: [],
@@ -46,6 +48,8 @@ const mayImport: Record<string, readonly string[]> = {
   'steady-clock': [],
   'sensitive-headers': [],
   shortened: [],
+  'nearest-name': [],
+  'log-line': [],
   // The one table of special IP addresses, for every filter of targets on both sides.
   addresses: [],
   protocol: [],
@@ -185,7 +189,7 @@ const floors: Record<string, readonly string[]> = {
     'pages/browser',
     '.',
   ],
-  commands: ['.', 'doctor', 'run', 'dev'],
+  commands: ['line', '.', 'doctor', 'run', 'dev'],
 };
 
 /**

@@ -13,6 +13,8 @@ import { assertionGrammar } from '../src/protocol/assertions.ts';
 import { jobSchemas } from '../src/protocol/job.ts';
 import { requestSchemas } from '../src/protocol/requests.ts';
 import { executors } from '../src/executors/table.ts';
+import { commandNames } from '../src/commands/line/table.ts';
+import { variables } from '../src/config/variables.ts';
 import { checkPaths } from '../src/service/checks/fields/paths.ts';
 import { typesWhere } from '../src/service/checks/types/table.ts';
 
@@ -82,24 +84,24 @@ test('the database knows each type whose checks may have scripts (the column has
   expect(missing).toEqual([]);
 });
 
-test('README names every variable that the configuration reads', () => {
-  const parts = readdirSync(join(root, 'src', 'config')).map((name) => read('src', 'config', name));
-  const names = new Set(
-    [read('src', 'config.ts'), ...parts]
-      .join('\n')
-      .match(/'[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+'/g)
-      ?.map((name) => name.slice(1, -1)),
-  );
-  const codes = ['CONFIGURATION'];
-  const readme = read('README.md');
-  const missing = [...names].filter((name) => !codes.includes(name) && !readme.includes(name));
-  expect(missing).toEqual([]);
+const documented = (heading: string): string[] => {
+  const [, part = ''] = read('README.md').split(`### ${heading}\n`);
+  const rows =
+    part
+      .split(/\n#/, 1)[0]
+      ?.split('\n')
+      .filter((line) => line.startsWith('|')) ?? [];
+  return rows.flatMap((row) => row.split('|')[1]?.match(/(?<=`)\w+(?=`)/g) ?? []);
+};
+
+test('README documents exactly the variables of the table that the configuration reads', () => {
+  const rows = [...documented('Variables of the agent'), ...documented('Variables of the service')];
+  const names = rows.filter((name) => !name.endsWith('_FILE'));
+  expect(names.toSorted()).toEqual(Object.keys(variables).toSorted());
 });
 
 test('README names every command', () => {
   const readme = read('README.md');
-  const missing = ['start', 'service', 'dev', 'run', 'doctor'].filter(
-    (name) => !readme.includes(`location-agent ${name}`),
-  );
+  const missing = commandNames.filter((name) => !readme.includes(`location-agent ${name}`));
   expect(missing).toEqual([]);
 });

@@ -16,7 +16,11 @@ function told(read: () => unknown): unknown {
 
 describe('a malformed value of the agent is one line and 78', () => {
   test.each([
-    ['API_KEY', 'abc', 'API_KEY is not a key of a private location: it must begin with pl_'],
+    [
+      'API_KEY',
+      'abc',
+      'API_KEY is not a key of a private location: set it to one, which begins with pl_; the API key of an account belongs in SERVICE_API_KEY',
+    ],
     ['API_KEY_FILE', '/x', 'set API_KEY or API_KEY_FILE, not both'],
     ['SERVICE_URL', 'ftp://x', 'SERVICE_URL must begin with http:// or https://'],
     [

@@ -7,14 +7,9 @@ import { exitCodes, FatalError, ServiceError } from '../errors.ts';
 import { packBundle, type PackedBundle } from '../script/suite/bundle/pack.ts';
 import { version } from '../version.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
+import { bundleLine } from './line/bundle.ts';
 import { inTemporaryFolder } from './temporary-folder.ts';
 import { printable } from './terminal-text.ts';
-
-const options = {
-  include: { type: 'string', multiple: true },
-  'api-key-file': { type: 'string' },
-  json: { type: 'boolean', default: false },
-} as const;
 
 const path = '/v1/playwright-bundles';
 /** A connection without traffic for this long is closed. */
@@ -27,10 +22,10 @@ const maxTries = 4;
  * standard error.
  */
 export const bundle: Command = async (args, { env, stdout, stderr }) => {
-  const { values, positionals } = parseArguments(args, options);
+  const { values, positionals } = parseArguments(args, bundleLine);
   const [folder, ...others] = positionals;
-  if (folder === undefined) throw usageError('bundle needs the folder of a Playwright project');
-  if (others.length > 0) throw usageError('bundle takes one folder');
+  if (folder === undefined) throw usageError('bundle needs the folder of a Playwright project', bundleLine);
+  if (others.length > 0) throw usageError('bundle takes one folder', bundleLine);
   const key = readAccountKey(env, values['api-key-file'] ?? null);
   const { serviceUrl, proxy, extraCaFile } = readAgentSettings(env);
   const transport = await createTransport({
@@ -116,8 +111,10 @@ function storedIn({ status, body }: Answer, serviceUrl: URL): { key: string; dig
   if ((status === 200 || status === 201) && typeof key === 'string' && typeof digest === 'string')
     return { key, digest };
   if (status === 401 && typeof message === 'string') {
-    const text = `SERVICE_API_KEY was rejected by ${serviceUrl.origin}: set it to a key of the account`;
-    throw new FatalError('KEY_REFUSED', text, { exitCode: exitCodes.keyRefused });
+    throw new FatalError('KEY_REFUSED', `SERVICE_API_KEY was rejected by ${serviceUrl.origin}`, {
+      exitCode: exitCodes.keyRefused,
+      remedy: 'set it to a key of the account',
+    });
   }
   const isOwn = typeof message === 'string';
   const words = isOwn

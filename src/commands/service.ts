@@ -4,28 +4,36 @@ import type { Environment } from '../config/read.ts';
 import { unverifiedTlsWarning } from '../config/unverified-tls.ts';
 import { exitCodes } from '../errors.ts';
 import { createLog, type Log } from '../log.ts';
+import type { LogStyle } from '../log-line.ts';
 import { createScrubber } from '../secrets/scrubber/scrubber.ts';
 import { Secret } from '../secrets/secret.ts';
 import type { Keys } from '../service/keys-file.ts';
 import { startService, type RunningService } from '../service/service.ts';
-import { usageError, type Command } from './command.ts';
+import { parseArguments, type Command } from './command.ts';
+import { serviceLine } from './line/service.ts';
 import { logEveryExit } from './last-words.ts';
 
 /** `service`: runs until SIGTERM or SIGINT. Prints one line of JSON on standard output when it is ready. */
-export const service: Command = async (args, { env, stdout }) => {
-  if (args.length > 0) throw usageError('service takes no arguments');
-  return runService(env, { stdout });
+export const service: Command = async (args, { env, stdout, logStyle }) => {
+  parseArguments(args, serviceLine);
+  return runService(env, { stdout, logStyle });
 };
 
 /** Same as the command, for callers with their own environment. Resolves with the exit code. */
 export async function runService(
   env: Environment,
-  { stdout }: { stdout: (text: string) => void } = { stdout: (text) => void process.stdout.write(text) },
+  { stdout, logStyle }: { stdout: (text: string) => void; logStyle?: LogStyle | undefined } = {
+    stdout: (text) => void process.stdout.write(text),
+  },
 ): Promise<number> {
   const level = readLogLevel(env);
   const config = readServiceConfig(env);
   let scrubber = createScrubber(secretsOf(config));
-  const log = createLog({ level, scrub: (line) => scrubber.text(line) });
+  const log = createLog({
+    level,
+    scrub: (line) => scrubber.text(line),
+    style: logStyle,
+  });
   const warning = unverifiedTlsWarning(env);
   if (warning !== null) log.warn(warning);
   const expectExit = logEveryExit(log, 'the service');

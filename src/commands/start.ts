@@ -5,25 +5,31 @@ import type { Environment } from '../config/read.ts';
 import { unverifiedTlsWarning } from '../config/unverified-tls.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import { createLog } from '../log.ts';
+import type { LogStyle } from '../log-line.ts';
 import { createScrubberOffThread } from '../secrets/scrubber/table-thread.ts';
+import { internalFault } from './last-words.ts';
 import { version } from '../version.ts';
-import { parseArguments, usageError, type Command } from './command.ts';
+import { parseArguments, type Command } from './command.ts';
+import { startLine } from './line/start.ts';
 
 /** `start`: runs the agent until a signal or a rejected key stops it. */
-export const start: Command = (args, { env }) => {
-  const { positionals } = parseArguments(args, {});
-  if (positionals.length > 0) throw usageError(`start takes no argument, but got "${positionals[0]}"`);
-  return runStart(env);
+export const start: Command = (args, { env, logStyle }) => {
+  parseArguments(args, startLine);
+  return runStart(env, logStyle);
 };
 
 /**
  * Runs the agent with this environment. The first SIGTERM or SIGINT drains, a second one cuts the drain short. Resolves
  * with 0, or with 75 if jobs were cut off. Rejects with FatalError if the agent cannot continue.
  */
-export async function runStart(env: Environment): Promise<number> {
+export async function runStart(env: Environment, style?: LogStyle): Promise<number> {
   const config = readAgentConfig(env);
   const scrubber = await createScrubberOffThread(ownSecrets(config));
-  const log = createLog({ level: readLogLevel(env), scrub: scrubber.text });
+  const log = createLog({
+    level: readLogLevel(env),
+    scrub: scrubber.text,
+    style,
+  });
   const warning = unverifiedTlsWarning(env);
   if (warning !== null) log.warn(warning);
   const agent = createAgent({ config, log, version, scrubber });
@@ -38,7 +44,7 @@ export async function runStart(env: Environment): Promise<number> {
   };
   // After an unexpected fault the agent's state is unknown; the outbox is safe on disk.
   const onUncaught = (error: unknown) => {
-    log.fatal({ err: toError(error) }, 'unexpected fault: the agent exits');
+    log.fatal({ ...internalFault, err: toError(error) }, 'unexpected fault: the agent exits');
     process.exit(exitCodes.couldNotRun);
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);

@@ -1,9 +1,10 @@
 import { maxNetworkEntries, parseNetworkEntry } from '../addresses/network-entry.ts';
 import { toError } from '../errors.ts';
 import { fail, text, type Environment } from './read.ts';
+import type { VariableName } from './variables.ts';
 
 /** A comma-separated list of networks; null = not set. Throws FatalError (78). */
-export function networkList(env: Environment, name: string): readonly string[] | null {
+export function networkList(env: Environment, name: VariableName): readonly string[] | null {
   const value = text(env, name);
   if (value === null) return null;
   const entries = value

@@ -1,5 +1,6 @@
 import type { Secret } from '../secrets/secret.ts';
 import { fail, oneOf, secret, text, url, type Environment } from './read.ts';
+import type { VariableName } from './variables.ts';
 
 /** The variables of notification delivery: the mail server, and the URLs of the other channels. */
 
@@ -55,7 +56,7 @@ export function readNotificationConfig(env: Environment): NotificationConfig {
 }
 
 /** Without a trailing slash. */
-function httpUrl(env: Environment, name: string): string | null {
+function httpUrl(env: Environment, name: VariableName): string | null {
   if (text(env, name) === null) return null;
   return url(env, name, '', ['http:', 'https:']).href.replace(/\/+$/, '');
 }

@@ -3,21 +3,33 @@ import { isIP } from 'node:net';
 import { exitCodes, FatalError } from '../errors.ts';
 import { Secret } from '../secrets/secret.ts';
 import { codeOf } from '../system-errors.ts';
+import type { AnyCaseName, SecretName, VariableName } from './variables.ts';
 
 /** Readers of environment variables. Each throws FatalError (78) that names the variable and the remedy. */
 
 export type Environment = { readonly [name: string]: string | undefined };
 
-export function fail(message: string): never {
-  throw new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration });
+/** A variable of the table, in one of the forms in which it is read. */
+export type ReadName = VariableName | `${SecretName}_FILE` | Lowercase<AnyCaseName>;
+
+/** Throws FatalError (78); the message is the summary, a colon and the remedy. */
+export function fail(summary: string, remedy?: string): never {
+  const { configuration: exitCode } = exitCodes;
+  throw new FatalError('CONFIGURATION', summary, remedy === undefined ? { exitCode } : { exitCode, remedy });
 }
 
-export function text(env: Environment, name: string): string | null {
+export function text(env: Environment, name: ReadName): string | null {
   const value = env[name]?.trim();
   return value === undefined || value === '' ? null : value;
 }
 
-export function integer(env: Environment, name: string, fallback: number, min: number, max: number): number {
+export function integer(
+  env: Environment,
+  name: VariableName,
+  fallback: number,
+  min: number,
+  max: number,
+): number {
   const value = text(env, name);
   if (value === null) return fallback;
   const number = Number(value);
@@ -28,13 +40,13 @@ export function integer(env: Environment, name: string, fallback: number, min: n
 }
 
 /** An IP address; null if the variable is not set. */
-export function address(env: Environment, name: string): string | null {
+export function address(env: Environment, name: VariableName): string | null {
   const value = text(env, name);
   if (value === null || isIP(value) !== 0) return value;
   return fail(`${name} must be an IP address of this machine, such as 127.0.0.1`);
 }
 
-export function flag(env: Environment, name: string, fallback: boolean): boolean {
+export function flag(env: Environment, name: VariableName, fallback: boolean): boolean {
   const value = text(env, name)?.toLowerCase();
   if (value === undefined) return fallback;
   if (['1', 'true', 'on', 'yes'].includes(value)) return true;
@@ -44,7 +56,7 @@ export function flag(env: Environment, name: string, fallback: boolean): boolean
 
 export function oneOf<const Values extends readonly string[]>(
   env: Environment,
-  name: string,
+  name: VariableName,
   values: Values,
   fallback: Values[number],
 ): Values[number] {
@@ -56,7 +68,12 @@ export function oneOf<const Values extends readonly string[]>(
   );
 }
 
-export function url(env: Environment, name: string, fallback: string, protocols: readonly string[]): URL {
+export function url(
+  env: Environment,
+  name: VariableName,
+  fallback: string,
+  protocols: readonly string[],
+): URL {
   const value = text(env, name) ?? fallback;
   // The message does not repeat the value, because a URL may contain a password.
   const parsed = URL.canParse(value) ? new URL(value) : fail(`${name} is not a URL`);
@@ -73,7 +90,7 @@ const fileRemedies: { readonly [code: string]: string } = {
 };
 
 /** The value of NAME, or the first line of the file named by NAME_FILE. */
-export function secret(env: Environment, name: string): Secret | null {
+export function secret(env: Environment, name: SecretName): Secret | null {
   const value = text(env, name);
   const file = text(env, `${name}_FILE`);
   if (value !== null && file !== null) fail(`set ${name} or ${name}_FILE, not both`);
@@ -93,8 +110,9 @@ export function secret(env: Environment, name: string): Secret | null {
 const proxySchemes = ['http:', 'https:', 'socks5:', 'socks5h:'];
 
 /** A proxy for management traffic; a bare host and port is an http proxy. */
-export function proxyUrl(env: Environment, name: string): Secret | null {
-  const value = text(env, name.toLowerCase()) ?? text(env, name);
+export function proxyUrl(env: Environment, name: 'HTTP_PROXY' | 'HTTPS_PROXY'): Secret | null {
+  const lower = name === 'HTTP_PROXY' ? 'http_proxy' : 'https_proxy';
+  const value = text(env, lower) ?? text(env, name);
   if (value === null) return null;
   const withScheme = value.includes('://') ? value : `http://${value}`;
   const parsed = URL.canParse(withScheme) ? new URL(withScheme) : null;

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { fail, text, type Environment } from './read.ts';
+import type { VariableName } from './variables.ts';
 
 /** A host and port that show whether the agent's own network works. `host` is a name or an address without brackets. */
 export type ReferenceTarget = { name: string; host: string; port: number };
@@ -10,7 +11,7 @@ const maxTargets = 16;
  * Reads a comma-separated list of `host:port`, `[address]:port` and http(s) URLs. Throws FatalError (78) for anything
  * else.
  */
-export function referenceTargets(env: Environment, name: string): ReferenceTarget[] {
+export function referenceTargets(env: Environment, name: VariableName): ReferenceTarget[] {
   const entries = (text(env, name) ?? '')
     .split(',')
     .map((entry) => entry.trim())

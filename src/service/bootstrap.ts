@@ -79,8 +79,13 @@ async function keep(config: Options['config'], keys: Keys, log: Log | undefined)
     if (apiKey === null || locationKey === null || encryptionKey === null) {
       throw new FatalError(
         'CONFIGURATION',
-        `cannot write ${keysFilePath(config.dataDir)} (${toError(error).message}): set another SERVICE_DATA_DIR, or set all of SERVICE_API_KEY, SERVICE_LOCATION_KEY and SERVICE_ENCRYPTION_KEY`,
-        { exitCode: exitCodes.configuration, cause: error },
+        `cannot write ${keysFilePath(config.dataDir)} (${toError(error).message})`,
+        {
+          exitCode: exitCodes.configuration,
+          remedy:
+            'set another SERVICE_DATA_DIR, or set all of SERVICE_API_KEY, SERVICE_LOCATION_KEY and SERVICE_ENCRYPTION_KEY',
+          cause: error,
+        },
       );
     }
     log?.warn(

@@ -80,9 +80,8 @@ function isKeys(value: unknown): value is Keys {
 }
 
 function unusable(path: string, why: string): FatalError {
-  return new FatalError(
-    'CONFIGURATION',
-    `${path} cannot be used (${why}): fix it or restore it from a backup`,
-    { exitCode: exitCodes.configuration },
-  );
+  return new FatalError('CONFIGURATION', `${path} cannot be used (${why})`, {
+    exitCode: exitCodes.configuration,
+    remedy: 'fix it or restore it from a backup',
+  });
 }

@@ -153,14 +153,11 @@ export async function startService(options: Options): Promise<RunningService> {
 }
 
 const brokenDown = (cause: Error) =>
-  new FatalError(
-    'DATABASE_BROKEN',
-    `the embedded database has failed (${cause.message}): restart the service`,
-    {
-      exitCode: exitCodes.couldNotRun,
-      cause,
-    },
-  );
+  new FatalError('DATABASE_BROKEN', `the embedded database has failed (${cause.message})`, {
+    exitCode: exitCodes.couldNotRun,
+    remedy: 'restart the service',
+    cause,
+  });
 
 type Listening = { listen: (options: { host: string; port: number }) => Promise<string> };
 

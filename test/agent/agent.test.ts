@@ -105,7 +105,7 @@ describe('health', () => {
     const port = String(peer.port);
     await expect(startAgent({ AGENT_HEALTH_PORT: port })).rejects.toMatchObject({
       code: 'PORT_IN_USE',
-      message: `AGENT_HEALTH_PORT: port ${port} is in use; choose another one`,
+      message: `AGENT_HEALTH_PORT: port ${port} is in use: choose another one`,
     });
   });
 });

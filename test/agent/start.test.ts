@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import net, { type AddressInfo, type Socket } from 'node:net';
+import { fatalLines } from '../helpers/fatal-line.ts';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -92,32 +93,50 @@ test('the end of the grace period does the same', async () => {
   expect(peer.releases).toHaveLength(1);
 });
 
+test('a misspelt variable is one line before all others', async () => {
+  const program = start({ API_KEY: '', API_KYE: peerKey });
+  expect(await program.exited).toBe(78);
+  const [first = ''] = program.stderr().split('\n');
+  expect(JSON.parse(first)).toMatchObject({ level: 'WARN', variable: 'API_KYE', nearest: 'API_KEY' });
+  expect(program.stderr()).not.toContain(peerKey);
+  expect(fatalLines(program.stderr())).toHaveLength(1);
+});
+
+test('LOG_FORMAT=text writes lines for people, without colour outside a terminal', async () => {
+  const program = start({ LOG_FORMAT: 'text' });
+  await until(() => program.stderr().includes('hello accepted'), 'hello');
+  program.kill('SIGTERM');
+  expect(await program.exited).toBe(0);
+  for (const line of program.stderr().trim().split('\n')) expect(line).toMatch(/^\d\d:\d\d:\d\d [A-Z]+ +\w/);
+});
+
 test.each([
   [
     { API_KEY: 'pl_' },
     78,
-    'location-agent: API_KEY is not a key of a private location: it must begin with pl_\n',
+    'CONFIGURATION: API_KEY is not a key of a private location: set it to one, which begins with pl_; the API key of an account belongs in SERVICE_API_KEY',
   ],
   [
     { AGENT_DATA_DIR: '/dev/null/x' },
     78,
-    'location-agent: AGENT_DATA_DIR: cannot write in /dev/null/x (ENOTDIR): choose a folder that this user may write to\n',
+    'CONFIGURATION: AGENT_DATA_DIR: cannot write in /dev/null/x (ENOTDIR): choose a folder that this user may write to: see location-agent start --help',
   ],
   [
     { AGENT_DATA_DIR: '/proc/x' },
     78,
-    'location-agent: AGENT_DATA_DIR: cannot write in /proc/x (ENOENT): choose a folder that this user may write to\n',
+    'CONFIGURATION: AGENT_DATA_DIR: cannot write in /proc/x (ENOENT): choose a folder that this user may write to: see location-agent start --help',
   ],
   [
     { NODE_EXTRA_CA_CERTS: '/etc/hostname' },
     78,
-    'location-agent: NODE_EXTRA_CA_CERTS: cannot use /etc/hostname (it contains no PEM certificate)\n',
+    'CONFIGURATION: NODE_EXTRA_CA_CERTS: cannot use /etc/hostname (it contains no PEM certificate): see location-agent start --help',
   ],
 ] as const)('%j is one line', async (env, code, line) => {
   const program = start(env);
   expect(await program.exited).toBe(code);
   // Newer Nodes call a parent that is no folder EEXIST.
-  expect(program.stderr().replace('EEXIST', 'ENOTDIR')).toBe(line);
+  expect(program.stderr().trimEnd()).not.toContain('\n');
+  expect(fatalLines(program.stderr().replace('EEXIST', 'ENOTDIR'))).toEqual([line]);
 });
 
 test('a refused key is one line of its own and 77', async () => {
@@ -127,9 +146,10 @@ test('a refused key is one line of its own and 77', async () => {
   });
   const program = start({ LOG_LEVEL: 'ERROR' });
   expect(await program.exited).toBe(77);
-  expect(program.stderr()).toBe(
-    `location-agent: API_KEY was refused by ${peer.url.origin}: set it to an active key of the private location\n`,
-  );
+  expect(fatalLines(program.stderr())).toEqual([
+    `KEY_REFUSED: API_KEY was refused by ${peer.url.origin}: set it to an active key of the private location`,
+  ]);
+  expect(program.stderr().trimEnd()).not.toContain('\n');
 });
 
 test('kill -9 loses no result that was finished', async () => {

@@ -19,6 +19,8 @@ test('an agent of dev gets its key and proxy, and no secret of the service', () 
       SERVICE_PORT: '4400',
       HTTP_PROXY: 'http://proxy:3128',
       NO_PROXY: 'internal',
+      LOG_FORMAT: 'text',
+      SERVICE_URI: 'reported by dev itself',
     },
     {
       apiKey: 'pl_0123456789abcdef',
@@ -39,6 +41,7 @@ test('an agent of dev gets its key and proxy, and no secret of the service', () 
     no_proxy: 'internal,127.0.0.1',
     NODE_EXTRA_CA_CERTS: '/ca.pem',
     LOG_LEVEL: 'INFO',
+    LOG_FORMAT: 'json',
     SCRIPT_ALLOWED_NETWORKS: '0.0.0.0/0,127.0.0.1:80',
   });
   expect(readAgentConfig(env).proxy.noProxy).toBe('internal,127.0.0.1');

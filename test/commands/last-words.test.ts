@@ -35,7 +35,7 @@ test.each<[string, string, number | null, NodeJS.Signals | null, string]>([
   ['a promise that nobody handles', "Promise.reject(new Error('boom'))", 2, null, 'boom'],
   ['something thrown that is no error', "Promise.reject('boom')", 2, null, 'boom'],
   ['an exit that some part calls', 'process.exit(0)', 0, null, 'exits unexpectedly'],
-  ['an exit with another code', 'process.exit(7)', 7, null, '"code":7'],
+  ['an exit with another code', 'process.exit(7)', 7, null, '"exitCode":7'],
   ['an exit with the code of a fault', 'process.exit(2)', 2, null, 'exits unexpectedly'],
   ['nothing left to do', '', 2, null, 'nothing keeps the service running'],
   [

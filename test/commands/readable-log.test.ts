@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { lineSplitter, readableLine } from '../../src/commands/readable-log.ts';
+import { lineSplitter } from '../../src/commands/line-splitter.ts';
+import { readableLine } from '../../src/log-line.ts';
 
 test('a log line becomes readable, other text is unchanged', () => {
   const line = JSON.stringify({

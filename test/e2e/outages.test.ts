@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { fatalLines } from '../helpers/fatal-line.ts';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { createServer } from 'node:net';
@@ -181,12 +182,8 @@ let agent: Agent;
 test('the agent exits with 77 and one line for a refused key, and never for an unreachable service', async () => {
   const refused = startAgent(`pl_${'0'.repeat(32)}`);
   expect(await refused.program.exited).toBe(77);
-  const plain = refused.program
-    .stderr()
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('{'));
-  expect(plain).toEqual([
-    `location-agent: API_KEY was refused by http://127.0.0.1:${port}: set it to an active key of the private location`,
+  expect(fatalLines(refused.program.stderr())).toEqual([
+    `KEY_REFUSED: API_KEY was refused by http://127.0.0.1:${port}: set it to an active key of the private location`,
   ]);
   service.program.kill('SIGTERM');
   expect(await service.program.exited).toBe(0);

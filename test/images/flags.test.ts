@@ -153,5 +153,5 @@ test('an image refuses a data folder that it may not write, in one line', async 
     'location-agent:uptime',
   );
   expect(code).not.toBe(0);
-  expect(stdout + stderr).toMatch(/location-agent: .*\/var\/lib\/location-agent/);
+  expect(stdout + stderr).toMatch(/"FATAL".*\/var\/lib\/location-agent/);
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fatalLines } from '../helpers/fatal-line.ts';
 import { startAgent, type Agent } from './containers.ts';
 import { dockerRun } from './engine.ts';
 import { uploadSuite } from './suite-bundle.ts';
@@ -54,9 +55,9 @@ test.each([['service'], ['dev'], ['run', 'check.json']])(
   'the command %s is refused, and the message names the alternative',
   async (...command) => {
     const { code, stderr } = await dockerRun('location-agent:uptime', ...command);
-    expect(stderr.trim()).toBe(
-      `location-agent: this image does not contain "${command[0]}"; use the image with all check types`,
-    );
+    expect(fatalLines(stderr)).toEqual([
+      `CONFIGURATION: this image does not contain "${command[0]}": use the image with all check types`,
+    ]);
     expect(code).toBe(2);
   },
 );

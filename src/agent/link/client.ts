@@ -103,8 +103,10 @@ export function classify(
     return new ServiceError('SERVICE_UNREACHABLE', text, { status, retryable: true, ...retryAfter(answer) });
   }
   if (status === 401) {
-    const text = `API_KEY was refused by ${serviceUrl.origin}: set it to an active key of the private location`;
-    return new FatalError('KEY_REFUSED', text, { exitCode: exitCodes.keyRefused });
+    return new FatalError('KEY_REFUSED', `API_KEY was refused by ${serviceUrl.origin}`, {
+      exitCode: exitCodes.keyRefused,
+      remedy: 'set it to an active key of the private location',
+    });
   }
   const retryable = status >= 500 || status === 408 || status === 425 || status === 429;
   return new ServiceError('SERVICE_REFUSED', `${route}: the service answered ${status}: ${message}`, {

@@ -125,8 +125,9 @@ async function listen(server: Server, port: number, wanted: string | null): Prom
       throw new FatalError('PORT_IN_USE', text, { exitCode: exitCodes.couldNotRun, cause: error });
     }
     const why = code === 'EADDRINUSE' ? 'is in use' : `cannot be opened (${code})`;
-    throw new FatalError('PORT_IN_USE', `AGENT_HEALTH_PORT: port ${port} ${why}; choose another one`, {
+    throw new FatalError('PORT_IN_USE', `AGENT_HEALTH_PORT: port ${port} ${why}`, {
       exitCode: exitCodes.couldNotRun,
+      remedy: 'choose another one',
       cause: error,
     });
   }

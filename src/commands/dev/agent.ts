@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { pause } from '../../agent/link/backoff.ts';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError } from '../../errors.ts';
-import { lineSplitter } from '../readable-log.ts';
+import { parsedLine } from '../../log-line.ts';
+import { lineSplitter } from '../line-splitter.ts';
 
 /** The agent of `dev`: a separate process, so that agent and service do not block each other's event loop. */
 export type AgentProcess = {
@@ -16,9 +17,6 @@ export type AgentProcess = {
   /** Resolves with the reason if an agent exits by itself. An agent that was killed is restarted. */
   ended: Promise<FatalError>;
 };
-
-/** The prefix of error lines that main.ts prints. */
-const ownPrefix = 'location-agent: ';
 
 const readyWithinMs = 30_000;
 const restartAfterMs = 1000;
@@ -35,7 +33,7 @@ export async function startAgentProcess(options: {
   let child: ChildProcess;
   let exited: Promise<number>;
   let healthUrl: string | null = null;
-  let why: string | null = null;
+  let why: Fatal | null = null;
   let resolveEnded: (code: number) => void = () => undefined;
   const ended = new Promise<number>((resolve) => (resolveEnded = resolve));
 
@@ -51,8 +49,9 @@ export async function startAgentProcess(options: {
     const onLine = lineSplitter((line) => {
       healthUrl ??= healthUrlIn(line);
       // Errors that the agent prints are passed to our caller.
-      if (line.startsWith(ownPrefix)) why = line.slice(ownPrefix.length);
-      else options.onLine(line);
+      const fatal = fatalIn(line);
+      if (fatal === null) options.onLine(line);
+      else why = fatal;
     });
     for (const stream of [own.stdout, own.stderr]) stream?.setEncoding('utf8').on('data', onLine);
     exited = new Promise((resolve) => {
@@ -94,8 +93,22 @@ export async function startAgentProcess(options: {
   });
 }
 
-function agentEnded(exitCode: number, why: string | null): FatalError {
-  return new FatalError('CONFIGURATION', why ?? `the agent exited with code ${exitCode}`, { exitCode });
+type Fatal = { summary: string; remedy: string | null };
+
+/** The line with which main.ts ends a command; a fault of the program itself is a line of the log and has `err`. */
+function fatalIn(line: string): Fatal | null {
+  if (!line.startsWith('{"level":"FATAL"')) return null;
+  const { msg, remedy, err } = parsedLine(line) ?? {};
+  if (typeof msg !== 'string' || err !== undefined) return null;
+  return { summary: msg, remedy: typeof remedy === 'string' ? remedy : null };
+}
+
+function agentEnded(exitCode: number, why: Fatal | null): FatalError {
+  const remedy = why?.remedy ?? null;
+  return new FatalError('CONFIGURATION', why?.summary ?? `the agent exited with code ${exitCode}`, {
+    exitCode,
+    ...(remedy === null ? {} : { remedy }),
+  });
 }
 
 /** The agent logs the address of its health pages. */

@@ -14,14 +14,15 @@ import { createLog } from '../../log.ts';
 import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
 import { startService, type RunningService } from '../../service/service.ts';
 import { startTargets, type TargetPorts } from '../../targets/targets.ts';
-import { usageError, type Command } from '../command.ts';
+import { parseArguments, type Command } from '../command.ts';
+import { devLine } from '../line/dev.ts';
 import { startAgentProcess, type AgentProcess } from './agent.ts';
 import { createApiClient, type ApiClient } from './api.ts';
 import { watchResults } from './results.ts';
 import { installNewestRuntime } from './runtime.ts';
 import { startSamples, syncSamples, type KnownCheck } from './samples.ts';
 import { logEveryExit } from '../last-words.ts';
-import { readableLine } from '../readable-log.ts';
+import { jsonStyle, readableLine, styledLine } from '../../log-line.ts';
 import { sampleChecks } from './sample-checks.ts';
 import { startSampleHeartbeat } from './sample-heartbeat.ts';
 import { sampleScripts } from './sample-scripts.ts';
@@ -36,13 +37,18 @@ const watchMs = 60_000;
  * output when everything is ready. A signal stops the parts in order: the agent drains, then the service closes, then
  * the targets.
  */
-export const dev: Command = async (args, { env, stdout, stderr }) => {
-  if (args.length > 0) throw usageError('dev takes no arguments');
+export const dev: Command = async (args, { env, stdout, stderr, logStyle = jsonStyle }) => {
+  parseArguments(args, devLine);
   const level = readLogLevel(env);
   const agentSettings = readAgentSettings(env);
   // The requests that dev makes to print results would exceed the request limit of one key.
   const config = readServiceConfig({ SERVICE_RATE_LIMIT: '0', ...env });
-  const print = (line: string): void => stderr(`${line}\n`);
+  const isText = logStyle.format === 'text';
+  // With JSON, every line on standard error is an object.
+  const print = (line: string): void =>
+    stderr(isText ? `${line}\n` : styledLine(logStyle, { level: 'INFO', part: 'dev', msg: line.trim() }));
+  const printLog = (line: string, part: string): void =>
+    stderr(isText ? `${readableLine(line, part, logStyle.colour)}\n` : `${line}\n`);
 
   const signals = watchSignals();
   const closers: (() => Promise<unknown>)[] = [];
@@ -56,7 +62,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     const log = createLog({
       level,
       scrub: (line) => scrubber.text(line),
-      destination: { write: (line) => print(readableLine(line.trimEnd(), 'service')) },
+      destination: { write: (line) => printLog(line.trimEnd(), 'service') },
     });
     isAsItShould = logEveryExit(log, 'dev');
     const service = await startService({ config, log });
@@ -96,7 +102,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
         scriptNetworks: scriptNetworks(targets.ports),
       }),
       onLine: (line) => {
-        if (isAtLeast(line, level)) print(readableLine(line, 'agent'));
+        if (isAtLeast(line, level)) printLog(line, 'agent');
       },
       signal: signals.stopped,
     });

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { packageRuntimes } from '../../agent/script-host.ts';
 import type { Environment } from '../../config/read.ts';
 import { runtimeIds } from '../../protocol/script.ts';
-import { lineSplitter } from '../readable-log.ts';
+import { lineSplitter } from '../line-splitter.ts';
 
 /** The environment variables that npm may need. Keys and secrets are not passed on. */
 const handedOn =

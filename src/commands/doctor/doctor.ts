@@ -1,9 +1,10 @@
 import { carriesScripts } from '../../agent/script-host.ts';
-import { readAgentConfigIfAny, readLogLevel } from '../../config.ts';
+import { namesService, readAgentConfigIfAny, readLogLevel } from '../../config.ts';
 import { exitCodes } from '../../errors.ts';
 import { createNetwork } from '../../executors/system-network.ts';
 import { uptimeTypes } from '../../protocol/check-types.ts';
-import { parseArguments, usageError, type Command } from '../command.ts';
+import { parseArguments, type Command } from '../command.ts';
+import { doctorLine } from '../line/doctor.ts';
 import { evidenceProbes } from './evidence.ts';
 import { findingsTable, ok, runProbes, type Probe } from './finding.ts';
 import { guardProbes } from './guards.ts';
@@ -26,15 +27,15 @@ const withoutScripts: Probe = {
  * found.
  */
 export const doctor: Command = async (args, { env, stdout }) => {
-  const { values, positionals } = parseArguments(args, { json: { type: 'boolean', default: false } });
-  if (positionals.length > 0) throw usageError('doctor takes no arguments');
+  const { values } = parseArguments(args, doctorLine);
   readLogLevel(env);
-  const settings = readAgentConfigIfAny(env);
+  const usesService = namesService(env);
+  const settings = readAgentConfigIfAny(env, { usesService });
 
   const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
   const findings = await runProbes(
     [
-      ...serviceProbes(settings),
+      ...serviceProbes(settings, { isNeeded: usesService }),
       ...networkProbes(network),
       ...ownNetworkProbes(network, settings),
       ...evidenceProbes,

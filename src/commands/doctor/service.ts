@@ -17,13 +17,16 @@ const toleratedSkewMs = 2000;
 
 /**
  * Probes of the service, over the same connection path as the agent: is it reachable, does it accept the key, do the
- * clocks agree.
+ * clocks agree. A service that is not needed may be missing.
  */
-export function serviceProbes(settings: Settings): Probe[] {
+export function serviceProbes(settings: Settings, { isNeeded }: { isNeeded: boolean }): Probe[] {
   let call: Promise<Call> | undefined;
   const called = (signal: AbortSignal) => (call ??= callService(settings, signal));
   return [
-    { name: 'service', run: async (signal) => reached(settings, await called(signal)) },
+    {
+      name: 'service',
+      run: async (signal) => mayBeMissing(reached(settings, await called(signal)), isNeeded),
+    },
     { name: 'key', run: async (signal) => keyAccepted(settings, await called(signal)) },
     { name: 'clock', run: async (signal) => clockSkew(await called(signal)) },
     { name: 'extra certificates', run: () => extraCertificates(settings.extraCaFile) },
@@ -60,6 +63,15 @@ async function callService(settings: Settings, signal: AbortSignal): Promise<Cal
 function wayTo({ serviceUrl, proxy }: Settings): string {
   const chosen = proxyFor(serviceUrl, proxy);
   return `${serviceUrl.origin} ${chosen === null ? 'directly' : `through the proxy ${chosen.host}`}`;
+}
+
+/** A problem with the default address is a note if the user has named no service. */
+function mayBeMissing(verdict: Verdict, isNeeded: boolean): Verdict {
+  if (isNeeded || verdict.status !== 'problem') return verdict;
+  return note(
+    `not checked, because SERVICE_URL is not set (${verdict.message})`,
+    'set SERVICE_URL to check it',
+  );
 }
 
 function reached(settings: Settings, call: Call): Verdict {

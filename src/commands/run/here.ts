@@ -33,7 +33,7 @@ export type RunHereOptions = {
  */
 export async function runHere(job: Job, options: RunHereOptions): Promise<Result[]> {
   const { env, stderr, output, fetchBundle } = options;
-  const settings = readAgentConfigIfAny(env);
+  const settings = readAgentConfigIfAny(env, { usesService: false });
   const own = ownSecrets(settings);
   const scrubber = jobScrubbers(own, await createScrubberOffThread(own))(job);
   await scrubber.ready();

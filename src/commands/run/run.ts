@@ -4,6 +4,7 @@ import type { ResultStatus } from '../../protocol/result.ts';
 
 import type { FetchBundle } from '../../script/interface/suite-run.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
+import { runLine } from '../line/run.ts';
 import { resultReport } from './report.ts';
 import { readRunFile } from './file.ts';
 import { isFolder, readFolder, type FolderOptions } from './folder.ts';
@@ -20,22 +21,7 @@ const exitCodeOf: { readonly [S in ResultStatus]: number } = {
   missed: exitCodes.couldNotRun,
 };
 
-const options = {
-  json: { type: 'boolean', default: false },
-  type: { type: 'string' },
-  runtime: { type: 'string' },
-  env: { type: 'string', multiple: true },
-  output: { type: 'string' },
-  project: { type: 'string', multiple: true },
-  tag: { type: 'string', multiple: true },
-  config: { type: 'string' },
-  include: { type: 'string', multiple: true },
-  'install-command': { type: 'string' },
-  'test-command': { type: 'string' },
-  engine: { type: 'string' },
-  'refresh-cache': { type: 'boolean' },
-} as const;
-type Values = ReturnType<typeof parseArguments<typeof options>>['values'];
+type Values = ReturnType<typeof parseArguments<typeof runLine.options>>['values'];
 
 /** The options of each kind of check; `json` and `output` are for all. */
 const only = {
@@ -59,13 +45,14 @@ const only = {
  * code of the daemon, but without a service. Ctrl-C cancels it.
  */
 export const run: Command = async (args, { env, stdout, stderr }) => {
-  const { values, positionals } = parseArguments(args, options);
+  const { values, positionals } = parseArguments(args, runLine);
   const [path, ...others] = positionals;
-  if (path === undefined) throw usageError('run needs the file of a check, or the folder of a suite');
-  if (others.length > 0) throw usageError('run takes one file or folder');
+  if (path === undefined)
+    throw usageError('run needs the file of a check, or the folder of a suite', runLine);
+  if (others.length > 0) throw usageError('run takes one file or folder', runLine);
   const kind = isFolder(path) ? 'folder' : isScriptFile(path) ? 'script' : 'file';
   const foreign = Object.keys(values).find((name) => !['json', 'output', ...only[kind]].includes(name));
-  if (foreign !== undefined) throw usageError(`--${foreign} ${notFor[kind]}`);
+  if (foreign !== undefined) throw usageError(`--${foreign} ${notFor[kind]}`, runLine);
 
   const performed = async (job: Job, fetchBundle?: FetchBundle) => {
     const results = await runHere(job, {

@@ -97,9 +97,8 @@ async function refuseIfAlive(dataDir: string, socketPath: string): Promise<void>
 
 function inUse(dataDir: string, owner: string | null): FatalError {
   const who = owner === null ? 'another process' : `another process (pid ${owner})`;
-  return new FatalError(
-    'DATABASE_IN_USE',
-    `${who} uses the embedded database in ${dataDir}: stop it, set another SERVICE_DATA_DIR, or share a PostgreSQL server through DATABASE_URL`,
-    { exitCode: exitCodes.couldNotRun },
-  );
+  return new FatalError('DATABASE_IN_USE', `${who} uses the embedded database in ${dataDir}`, {
+    exitCode: exitCodes.couldNotRun,
+    remedy: 'stop it, set another SERVICE_DATA_DIR, or share a PostgreSQL server through DATABASE_URL',
+  });
 }

@@ -37,8 +37,8 @@ export async function migrate(db: Db, folder: URL = migrationsFolder()): Promise
     if (highest > newest) {
       throw new FatalError(
         'CONFIGURATION',
-        `the database has schema version ${highest}, but this program supports versions up to ${newest}: run a newer version of the program`,
-        { exitCode: exitCodes.configuration },
+        `the database has schema version ${highest}, but this program supports versions up to ${newest}`,
+        { exitCode: exitCodes.configuration, remedy: 'run a newer version of the program' },
       );
     }
     const missing = migrations.filter(({ version }) => !applied.has(version));

@@ -220,6 +220,23 @@ test('the table is aligned and has the count in its last line', () => {
   );
 });
 
+test('without SERVICE_URL, a missing service is a note, and the key of another program is ignored', async () => {
+  const { byName } = await findings({ SERVICE_URL: '', API_KEY: 'sk-of-another-program' });
+  expect(byName['service']).toMatchObject({
+    status: 'note',
+    message: expect.stringMatching(/^not checked, because SERVICE_URL is not set/) as string,
+    remedy: 'set SERVICE_URL to check it',
+  });
+  expect(byName['key']).toMatchObject({ status: 'note', message: 'API_KEY is not set' });
+});
+
+test('with SERVICE_URL, a key that is not a location key is a configuration error', async () => {
+  await expect(findings({ API_KEY: 'sk-of-another-program' })).rejects.toMatchObject({
+    exitCode: 78,
+    remedy: expect.stringContaining('SERVICE_API_KEY') as string,
+  });
+});
+
 test('Node before 20.19 is too old', () => {
   expect(nodeVersion('20.19.0').status).toBe('ok');
   expect(nodeVersion('24.1.0').status).toBe('ok');
