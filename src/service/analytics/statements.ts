@@ -92,7 +92,8 @@ export async function figures(
     withPercentiles: boolean;
   },
 ): Promise<FigureRow[]> {
-  const { checkId, checkType, measures, statuses, groupBy, spans, origin, intervalSeconds } = selection;
+  const { checkId, checkType, measures, statuses, groupBy, spans, origin, intervalSeconds, withPercentiles } =
+    selection;
   const params: unknown[] = [];
   const param = (value: unknown) => `$${params.push(value)}`;
   const check = param(checkId);
@@ -106,7 +107,7 @@ export async function figures(
     const { from, to, except } = spans.rollups;
     const without = except.length === 0 ? '' : `and not t.hour = any(${param(except)}::timestamptz[])`;
     sources.push(`select ${bin('t.hour')}, ${groupColumn(groupBy, 't')}, t.metric, t.status, t.count, t.sum,
-        t.squares, t.least, t.greatest, t.bucket_keys, t.bucket_counts
+        t.squares, t.least, t.greatest${withPercentiles ? ', t.bucket_keys, t.bucket_counts' : ''}
       from check_rollups t
       where t.check_id = ${check} and t.metric = any(${param([...measures])}::text[]) and t.hour >= ${param(from)} and t.hour < ${param(to)}
         and t.status = any(${allowed}::text[]) ${without}`);
@@ -114,7 +115,7 @@ export async function figures(
   if (spans.raw.length > 0) {
     const group = groupBy === 'runLocation' ? 'r.run_location' : groupColumn(groupBy, 'm');
     sources.push(`select ${bin('r.started_at')}, ${group}, m.metric, r.status, 1, m.value, m.value * m.value, m.value,
-        m.value, array[${bucketSql('m.value')}], array[1]
+        m.value${withPercentiles ? `, array[${bucketSql('m.value')}], array[1]` : ''}
       from unnest(${param(spans.raw.map(({ from }) => from))}::timestamptz[], ${param(spans.raw.map(({ to }) => to))}::timestamptz[])
         as span (since, until)
       cross join lateral (
@@ -129,28 +130,38 @@ export async function figures(
     ([name, share]) =>
       `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(stats.least)), max(stats.greatest)) as ${name}`,
   );
+  const columns = 'bin, grp, metric, status, count, sum, squares, least, greatest';
+  const sums = `sum(count) as count, coalesce(sum(count) filter (where status in ('passed', 'degraded')), 0) as up,
+    sum(sum) as sum, sum(squares) as squares, min(least) as least, max(greatest) as greatest`;
+  const limits = `limit ${param(selection.limit)} offset ${param(selection.offset)}`;
+  const all = sources.join(' union all ');
+  const names = percentiles.map(([name]) => name).join(', ');
+  const figure = 'bin, grp as "group", metric, count, up, sum, squares, least, greatest';
+  if (!withPercentiles) {
+    const none = percentiles.map(([name]) => `null as ${name}`).join(', ');
+    return db.query<FigureRow>(
+      `with stats as materialized (
+         select bin, grp, metric, ${sums} from (${all}) as parts (${columns}) group by bin, grp, metric
+       )
+       select ${figure}, ${none} from stats where bin in (select distinct bin from stats order by bin ${limits})
+       order by bin, grp, metric`,
+      params,
+    );
+  }
   // Groups are numbered, so that the buckets can be sorted and summed by integers only.
-  const buckets = `, merged as (
-      select id, key, sum(n) as n from (select id, unnest(keys) as key, unnest(counts) as n from numbered) as b group by 1, 2
-    ), cumulated as (
-      select id, key, sum(n) over (partition by id order by key) as upto, sum(n) over (partition by id) as total from merged
-    ), shares as (select id, ${read.join(', ')} from cumulated join stats using (id) group by 1)`;
-  const { withPercentiles } = selection;
-  const shares = percentiles.map(([name]) => (withPercentiles ? name : `null as ${name}`)).join(', ');
   return db.query<FigureRow>(
-    `with parts (bin, grp, metric, status, count, sum, squares, least, greatest, keys, counts) as materialized (${sources.join(' union all ')}),
-     page as materialized (
-       select distinct bin from parts order by bin limit ${param(selection.limit)} offset ${param(selection.offset)}
-     ), numbered as materialized (
+    `with parts (${columns}, keys, counts) as materialized (${all}),
+     page as materialized (select distinct bin from parts order by bin ${limits}),
+     numbered as materialized (
        select dense_rank() over (order by bin, grp, metric) as id, parts.* from parts join page using (bin)
      ), stats as materialized (
-       select id, min(bin) as bin, min(grp) as grp, min(metric) as metric, sum(count) as count,
-         coalesce(sum(count) filter (where status in ('passed', 'degraded')), 0) as up, sum(sum) as sum,
-         sum(squares) as squares, min(least) as least, max(greatest) as greatest
-       from numbered group by 1
-     ) ${withPercentiles ? buckets : ''}
-     select bin, grp as "group", metric, count, up, sum, squares, least, greatest, ${shares}
-     from stats ${withPercentiles ? 'join shares using (id)' : ''} order by id`,
+       select id, min(bin) as bin, min(grp) as grp, min(metric) as metric, ${sums} from numbered group by 1
+     ), merged as (
+       select id, key, sum(n) as n from (select id, unnest(keys) as key, unnest(counts) as n from numbered) as b group by 1, 2
+     ), cumulated as (
+       select id, key, sum(n) over (partition by id order by key) as upto, sum(n) over (partition by id) as total from merged
+     ), shares as (select id, ${read.join(', ')} from cumulated join stats using (id) group by 1)
+     select ${figure}, ${names} from stats join shares using (id) order by id`,
     params,
   );
 }

@@ -20,13 +20,17 @@ const types: { readonly [extension: string]: string } = {
   '.webmanifest': 'application/manifest+json',
 };
 
-/** Put before the code of the service worker. */
-const guard = `{
+/**
+ * Put before the code of the service worker. It gives its own answers a plain object as headers, and recorded answers a
+ * `Headers` with whatever a target has sent: a recorded policy is not trusted.
+ */
+export const guard = `{
   const Plain = self.Response;
   self.Response = class Response extends Plain {
     constructor(body, init) {
-      const headers = new Headers(init && init.headers);
-      if (!headers.has('content-security-policy'))
+      const given = init && init.headers;
+      const headers = new Headers(given);
+      if (given instanceof Headers || !headers.has('content-security-policy'))
         headers.set('content-security-policy', "default-src 'none'; sandbox");
       super(body, { ...init, headers });
     }

@@ -105,6 +105,12 @@ export async function readPage(
     since,
     today: new Date(Math.floor(now / dayMs) * dayMs),
   });
+  const runsOf = new Map<string, typeof runs>();
+  for (const day of runs) {
+    const own = runsOf.get(day.serviceId);
+    if (own === undefined) runsOf.set(day.serviceId, [day]);
+    else own.push(day);
+  }
   const serviceView = (serviceId: string, name: string): ServiceView => {
     const service = stored.get(serviceId);
     const own = rows.filter(({ id }) => concerns(services.get(id), serviceId));
@@ -123,7 +129,7 @@ export async function readPage(
         from: startedAt.getTime(),
         to: resolvedAt?.getTime() ?? now,
       })),
-      runs: runs.filter((day) => day.serviceId === serviceId),
+      runs: runsOf.get(serviceId) ?? [],
       now,
     };
     return {

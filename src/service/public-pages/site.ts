@@ -93,10 +93,14 @@ export function createSite(deps: ApiDeps, cacheMs: number) {
   async function sendPage(request: FastifyRequest, reply: FastifyReply, page: StatusPageRow) {
     await checkReader(request, reply, page);
     const view = await viewOf(page);
-    return reply
-      .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=15' })
-      .type(htmlType)
-      .send(cache.html(view, () => pageHtml(view, { canSubscribe: deps.canMail !== false })));
+    const { text, etag } = cache.html(view, () => pageHtml(view, { canSubscribe: deps.canMail !== false }));
+    void reply.headers({
+      ...headers,
+      'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=15',
+      etag,
+    });
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    return reply.type(htmlType).send(text);
   }
 
   const sendNotice = (

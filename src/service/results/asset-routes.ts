@@ -143,7 +143,8 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
 }
 
 /** Kinds that a browser may display; others are downloaded. A target's page never runs in our origin. */
-const shown = /^(image\/(png|jpeg|gif|webp)|video\/(webm|mp4)|text\/plain|application\/json)\b/i;
+const shown =
+  /^(image\/(png|jpeg|gif|webp)|video\/(webm|mp4)|(text\/plain|application\/json)(; ?charset=[\w-]{1,20})?)$/i;
 
 /** A file that is opened by itself is shown, and runs nothing. */
 const filePolicy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";

@@ -142,6 +142,7 @@ export async function startTestService(
     wrongKeys?: WrongKeys;
     /** Default: none. */
     trustedProxies?: readonly string[];
+    publicUrl?: string;
   } = {},
 ): Promise<TestService> {
   const now = options.now ?? Date.now;
@@ -156,6 +157,7 @@ export async function startTestService(
       wrongKeys: options.wrongKeys,
       ...(options.rateLimit === undefined ? {} : { rateLimit: options.rateLimit }),
       ...(options.files === undefined ? {} : { files: options.files }),
+      ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
       ...(options.bundles === undefined ? {} : { bundles: options.bundles }),
     },
     options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies },

@@ -128,6 +128,21 @@ describe.skipIf(!hasChromium)('the list of all checks', { timeout: 60_000 }, () 
     await page.close();
   });
 
+  it('draws the bars of a check with few elements, and names the bar under the pointer', async () => {
+    const { page } = await open('/');
+    await ready(page);
+    const bars = page.locator('.check-row .bars').last();
+    expect(await bars.locator('*').count()).toBeLessThan(7);
+    await bars.scrollIntoViewIfNeeded();
+    await bars.hover({ position: { x: 1, y: 12 } });
+    const first = await bars.locator('title').textContent();
+    expect(first).toMatch(/: no runs$/);
+    const { width = 0 } = (await bars.boundingBox()) ?? {};
+    await bars.hover({ position: { x: width - 1, y: 12 } });
+    await expect.poll(() => bars.locator('title').textContent()).not.toBe(first);
+    await page.close();
+  });
+
   it('fits into 390 px without scrolling sideways', async () => {
     const { page } = await open('/');
     await page.setViewportSize({ width: 390, height: 800 });

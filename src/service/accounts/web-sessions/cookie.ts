@@ -36,6 +36,15 @@ function header(request: FastifyRequest, options: CookieOptions, value: string, 
   return `${nameOf(request, options)}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`;
 }
 
+/**
+ * Whether the browser would drop the cookie: a page without TLS sent this request, but the service is reached by TLS. Browsers
+ * trust loopback addresses also without TLS, and send `sec-fetch-site` to trusted addresses only.
+ */
+export function isDropped(request: FastifyRequest, options: CookieOptions): boolean {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  return isSecure(request, options) && site === undefined && origin?.startsWith('http:') === true;
+}
+
 /** Makes the answer set the cookie. */
 export function setCookie(
   { request, reply, token }: { request: FastifyRequest; reply: FastifyReply; token: string },

@@ -13,7 +13,7 @@ import { open, strict } from '../../http/fields/strict-schema.ts';
 import { checkInput } from '../../http/input-limits.ts';
 import { bodyOrNone } from '../../http/optional-body.ts';
 import { createApiKeyLookup } from '../keys/lookup.ts';
-import { clearCookie, readCookie, setCookie } from './cookie.ts';
+import { clearCookie, isDropped, readCookie, setCookie } from './cookie.ts';
 import { foreignOrigin, originOfRequest } from './same-origin.ts';
 import { sessionMs, type WebSessions } from './sessions.ts';
 import { findIdentity } from './statements.ts';
@@ -102,6 +102,7 @@ function registerSignInByKey(api: PublicApi, deps: ApiDeps, sessions: WebSession
     async (request, reply) => {
       // Another site must not sign a visitor in with a key of its own.
       refuseForeign(request, deps);
+      if (isDropped(request, deps)) throw withoutTls(deps);
       const { apiKeyId } = await ownerOf(`Bearer ${request.body.apiKey}`, request.ip);
       if (rateLimit > 0 && !limit.take(apiKeyId)) {
         throw new TooManyRequests('Too many sign-ins with this API key', limit.secondsLeft());
@@ -143,6 +144,15 @@ function registerSignOut(api: PublicApi, deps: ApiDeps, sessions: WebSessions): 
     },
   );
 }
+
+const withoutTls = ({ publicUrl }: ApiDeps) =>
+  new HttpError(
+    400,
+    `Sign in at ${publicUrl ?? 'the https address'}: browsers keep a session only with TLS.`,
+    {
+      origin: ['is not https'],
+    },
+  );
 
 function refuseForeign(request: FastifyRequest, deps: ApiDeps): void {
   const origin = originOfRequest(request, deps);

@@ -83,6 +83,24 @@ describe.each(databases)('on $name', (database) => {
       expect((await by(cookie.replace('__Host-', ''), 'GET', '/v1/me', headers)).status).toBe(401);
     });
 
+    test('a page without TLS of a service behind TLS gets the https address, because browsers would drop the cookie', async () => {
+      const publicUrl = 'https://checks.example';
+      const behind = await startTestService(service.db, { now: clock.now, publicUrl });
+      const from = (headers: Record<string, string>) =>
+        behind.call<Fields>('POST', '/v1/sign-in', {
+          key: null,
+          headers,
+          body: { apiKey: behind.account.key },
+        });
+      const refused = await from({ origin: behind.url });
+      expect([refused.status, refused.headers.get('set-cookie')]).toEqual([400, null]);
+      expect(JSON.stringify(refused.body)).toContain(`Sign in at ${publicUrl}`);
+      // A page behind TLS, a program, and a loopback address, which browsers trust.
+      for (const headers of [{ origin: publicUrl }, {}, { origin: behind.url, ...same }])
+        expect((await from(headers)).headers.get('set-cookie')).toMatch(/^__Host-session=/);
+      await behind.close();
+    });
+
     test('a change by cookie must come from a page of this service', async () => {
       const cookie = cookieOf(await signIn(service.account.key));
       const change = async (headers: Record<string, string>) =>

@@ -1,15 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks';
+import type { LiveEvent } from './live-event.ts';
 
 /**
  * Live events of the account (`GET /v1/events`). All components of a tab share one stream; it is closed while the tab
  * is hidden, and components read their data again when it is shown.
  */
 
-export type LiveEvent = {
-  readonly type: string;
-  readonly checkId?: string;
-  readonly [field: string]: unknown;
-};
 /** `reset`: events were left out, so everything must be read again. */
 const types = ['run', 'check', 'state', 'job', 'alert', 'location', 'reset'] as const;
 export type LiveType = (typeof types)[number];

@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { setQuery } from '../base/router.ts';
 import { getList } from '../base/service.ts';
+import { pure } from '../parts/pure.ts';
 import { clearFilters, isFiltered, sorts, type ListQuery, type Sort } from './query.ts';
 import { states, type Counts, type GroupCounts, type State } from './types.ts';
 
@@ -16,7 +17,7 @@ const tiles: { readonly [S in State]: string } = {
 };
 
 /** Totals of all checks; each is a filter. */
-export function Totals({ totals, query }: { totals: Counts; query: ListQuery }) {
+export const Totals = pure(function Totals({ totals, query }: { totals: Counts; query: ListQuery }) {
   const toggle = (state: State) =>
     setQuery({
       state: query.state.includes(state)
@@ -48,7 +49,7 @@ export function Totals({ totals, query }: { totals: Counts; query: ListQuery }) 
       ))}
     </div>
   );
-}
+});
 
 const types = [
   'API',
@@ -71,7 +72,7 @@ const sortTitles: { readonly [S in Sort]: string } = {
   nextRun: 'Next run',
 };
 
-export function Filters({
+export const Filters = pure(function Filters({
   query,
   tags,
   groups,
@@ -153,7 +154,7 @@ export function Filters({
       )}
     </div>
   );
-}
+});
 
 const typingMs = 200;
 

@@ -1,4 +1,4 @@
-import type { LiveEvent } from '../base/live.ts';
+import type { LiveEvent } from '../base/live-event.ts';
 import { states, type Counts, type Entry, type Overview, type State } from './types.ts';
 
 /** Live events applied to the list, so that nothing needs to be read for a run. */
@@ -30,19 +30,25 @@ function moved<C extends Counts>(counts: C, from: State, to: State): C {
   return { ...counts, [from]: Math.max(0, counts[from] - 1), [to]: counts[to] + 1 };
 }
 
-/** The list after these events. Entries that no event touches stay the same objects, so that their rows are not drawn. */
+/** The list after these events; the same object if they change none of its entries. Entries that no event touches stay the same objects, so that their rows are not drawn. */
 export function afterEvents(list: Overview, events: readonly LiveEvent[]): Overview {
-  let { entries, totals, groups } = list;
+  let { totals, groups } = list;
+  const changed = new Set(events.map(({ checkId }) => checkId));
+  const places = new Map<unknown, number>();
+  for (const [at, { id }] of list.entries.entries()) if (changed.has(id)) places.set(id, at);
+  // Most events are about checks further down, which are not loaded.
+  if (places.size === 0) return list;
+  const entries = [...list.entries];
   for (const event of events) {
-    const at = entries.findIndex(({ id }) => id === event.checkId);
+    const at = places.get(event.checkId) ?? -1;
     const entry = entries[at];
     if (entry === undefined) continue;
-    if (event.type === 'run') entries = replaced(entries, at, afterRun(entry, event));
+    if (event.type === 'run') entries[at] = afterRun(entry, event);
     const to = states.find((one) => one === event['state']);
     // The last run of a check that was just paused does not resume it.
     if (event.type !== 'state' || to === undefined || to === entry.state || entry.state === 'paused')
       continue;
-    entries = replaced(entries, at, { ...(entries[at] ?? entry), state: to, reason: null });
+    entries[at] = { ...entry, state: to, reason: null };
     totals = moved(totals, entry.state, to);
     groups = groups.map((group) => (group.id === entry.groupId ? moved(group, entry.state, to) : group));
   }

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { useLive, type LiveEvent } from '../base/live.ts';
+import type { LiveEvent } from '../base/live-event.ts';
+import { useLive } from '../base/live.ts';
 import { get, SignedOut } from '../base/service.ts';
 import { forgetUser } from '../base/user.ts';
 import { afterEvents, withKnown } from './live-entries.ts';
@@ -68,7 +69,11 @@ export function useOverview(path: string): List {
 
   const reload = useCallback(() => setTurn((number) => number + 1), []);
   useChanges(reload, (events) =>
-    setHeld((old) => (old === null ? old : { ...old, value: afterEvents(old.value, events) })),
+    setHeld((old) => {
+      if (old === null) return old;
+      const value = afterEvents(old.value, events);
+      return value === old.value ? old : { ...old, value };
+    }),
   );
 
   const hasMore = held !== null && held.path === path && held.pages * pageSize < held.value.length;

@@ -1,6 +1,6 @@
-import { Component } from 'preact';
 import { setQuery } from '../base/router.ts';
 import { Bars } from '../parts/bars.tsx';
+import { pure } from '../parts/pure.ts';
 import { StatusMark } from '../parts/status.tsx';
 import { Ago, lasting } from '../parts/time.tsx';
 import type { Entry } from './types.ts';
@@ -70,11 +70,5 @@ function Cells({ entry, hasGroup }: RowProps) {
   );
 }
 
-export class Row extends Component<RowProps> {
-  override shouldComponentUpdate(next: RowProps): boolean {
-    return next.entry !== this.props.entry || next.hasGroup !== this.props.hasGroup;
-  }
-  override render() {
-    return <Cells {...this.props} />;
-  }
-}
+/** A live event replaces only the entries that it changes, so that all other rows stay as they are drawn. */
+export const Row = pure(Cells);

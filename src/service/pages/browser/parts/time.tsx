@@ -1,15 +1,21 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 /** Moments and durations. */
 
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
 
-/** Draws the component again every 15 s while the tab is visible. */
-function useTick(): void {
+/** A moment's distance from now as text, which is drawn again when it changes: every 15 s a visible tab looks for that. */
+function useDistance(at: string | null | undefined): string {
+  const textNow = () => (at ? distance(Date.parse(at) - Date.now()) : '');
+  const text = textNow();
+  const latest = useRef({ text, textNow });
+  latest.current = { text, textNow };
   const [, setTurn] = useState(0);
   useEffect(() => {
-    const listener = () => setTurn((turn) => turn + 1);
+    const listener = () => {
+      if (latest.current.textNow() !== latest.current.text) setTurn((turn) => turn + 1);
+    };
     listeners.add(listener);
     timer ??= setInterval(() => {
       if (!document.hidden) for (const one of listeners) one();
@@ -21,15 +27,16 @@ function useTick(): void {
       timer = null;
     };
   }, []);
+  return text;
 }
 
 /** "3 min ago", "in 20 s"; the exact moment is in the tooltip. */
 export function Ago({ at, none = 'never' }: { at: string | null | undefined; none?: string }) {
-  useTick();
+  const text = useDistance(at);
   if (!at) return <span class="soft">{none}</span>;
   return (
     <time dateTime={at} title={moment(at)}>
-      {distance(Date.parse(at) - Date.now())}
+      {text}
     </time>
   );
 }
