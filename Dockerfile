@@ -24,8 +24,12 @@ COPY src src
 RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json --noCheck --incremental false --tsBuildInfoFile null
 
 FROM compiled AS program
-COPY scripts/bundle-child.mjs scripts/build-pages.mjs scripts/
-RUN node scripts/bundle-child.mjs dist && node scripts/build-pages.mjs dist/service/pages/browser
+COPY scripts/bundle-child.mjs scripts/build-pages.mjs scripts/docs.mjs scripts/swap-folder.mjs scripts/
+COPY scripts/docs scripts/docs
+COPY README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md ./
+COPY docs docs
+RUN node scripts/bundle-child.mjs dist && node scripts/build-pages.mjs dist/service/pages/browser \
+ && node scripts/docs.mjs dist/service/pages/help
 RUN mkdir -p /out/app/src/service/db /out/app/build \
  && sed -i '1s|^#!.*|#!/usr/local/bin/node|' dist/main.js && chmod 0755 dist/main.js \
  && mv dist /out/app/dist && cp -a build/native /out/app/build/native \

@@ -132,6 +132,32 @@ async function compile() {
   swapFolder(fresh, path('dist'));
 }
 
+/** Renders the documents for `/help` of the service if one of them, or the sources of the site, has changed. */
+async function renderHelp() {
+  const folder = path('dist', 'service', 'pages', 'help');
+  const stampFile = path('build', '.help-stamp');
+  const hash = createHash('sha256');
+  const top = readdirSync(root).filter((name) => name.endsWith('.md'));
+  for (const file of [
+    ...filesBelow(path('docs')),
+    ...filesBelow(path('scripts', 'docs')),
+    ...top.map((name) => path(name)),
+  ]) {
+    const { mtimeMs, size } = statSync(file);
+    hash.update(`${file} ${mtimeMs} ${size}\n`);
+  }
+  for (const file of ['package-lock.json', 'scripts/docs.mjs']) hash.update(readFileSync(path(file)));
+  const stamp = hash.digest('hex');
+  const isThere = existsSync(join(folder, 'index.html')) && existsSync(stampFile);
+  if (isThere && readFileSync(stampFile, 'utf8') === stamp) return;
+  const done = await run(process.execPath, [path('scripts', 'docs.mjs'), folder]);
+  if (done.ok) writeFileSync(stampFile, stamp);
+  else
+    say(
+      `the help was not rendered, so /help of the service has no pages; run npm run docs:\n${tail(done.output)}`,
+    );
+}
+
 async function buildAddon() {
   const { buildNative } = await import('./native.mjs');
   const reason = buildNative();
@@ -168,6 +194,7 @@ async function setUp(mode) {
       try {
         await installDependencies();
         await compile();
+        await renderHelp();
       } finally {
         // An interrupted install would leave the system in a bad state; it may also install the compiler for the addon.
         await system;

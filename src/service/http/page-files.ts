@@ -42,6 +42,12 @@ const encodings = [
   { name: 'gzip', suffix: '.gz' },
 ] as const;
 
+/** True if the client accepts a body in this encoding. */
+export function acceptsEncoding({ headers }: FastifyRequest, name: 'br' | 'gzip'): boolean {
+  const accepted = String(headers['accept-encoding'] ?? '');
+  return new RegExp(`\\b${name}\\b(?!\\s*;\\s*q=0(?:\\.0*)?(?:,|$))`).test(accepted);
+}
+
 /** Serves `/assets/…`. A name has a hash of its content, so a browser never asks for it again. */
 export function serveAssets(app: FastifyInstance): void {
   const folder = new URL('assets/', builtFolder());
@@ -50,11 +56,8 @@ export function serveAssets(app: FastifyInstance): void {
     const { name } = request.params as { name: string };
     const type = types[extname(name)];
     if (type === undefined || !names.has(name)) return reply.callNotFound();
-    const accepted = String(request.headers['accept-encoding'] ?? '');
     const encoding = encodings.find(
-      (one) =>
-        new RegExp(`\\b${one.name}\\b(?!\\s*;\\s*q=0(?:\\.0*)?(?:,|$))`).test(accepted) &&
-        names.has(name + one.suffix),
+      (one) => acceptsEncoding(request, one.name) && names.has(name + one.suffix),
     );
     void reply.headers({
       'cache-control': 'public, max-age=31536000, immutable',

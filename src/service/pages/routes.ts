@@ -1,5 +1,6 @@
 import type { FastifyInstance, preHandlerAsyncHookHandler } from 'fastify';
 import { pageDocument, serveAssets } from '../http/page-files.ts';
+import { serveHelp } from './help.ts';
 import { serveTraceViewer } from './trace-viewer.ts';
 
 /**
@@ -55,6 +56,7 @@ export function registerWeb(
 ): void {
   serveAssets(app);
   serveTraceViewer(app);
+  serveHelp(app);
   const document = pageDocument(securityHeaders);
   const schema = { hide: true };
   app.get('/', { schema }, document);

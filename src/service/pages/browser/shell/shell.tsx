@@ -79,6 +79,7 @@ function UserMenu() {
         {user.account.name}
       </span>
       <a href="/docs">API</a>
+      <a href="/help/">Help</a>
       <label class="theme">
         <span class="hidden-text">Colours</span>
         <select
