@@ -165,6 +165,7 @@ const floors: Record<string, readonly string[]> = {
     'overview',
     'timeline',
     'events',
+    'projects',
     'pages',
     'pages/browser/base',
     'pages/browser/parts',

@@ -72,6 +72,8 @@ import { registerTimeline } from './timeline/routes.ts';
 import { Timeline } from './timeline/schema.ts';
 import { registerOverview } from './overview/routes.ts';
 import { ChecksOverview } from './overview/schema.ts';
+import { registerProjects } from './projects/routes.ts';
+import { Project, ProjectChange, ProjectDeployment, ProjectPlan } from './projects/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
 import { registerSuiteRuns, SuiteRuns } from './results/suite-run-routes.ts';
 import { ActiveRuns, registerActiveRuns } from './sessions/active-run-routes.ts';
@@ -159,6 +161,10 @@ const components = [
   StatusPageIncidentPage,
   IncidentUpdate,
   Incident,
+  ProjectChange,
+  Project,
+  ProjectPlan,
+  ProjectDeployment,
   Account,
   ApiKey,
   NewApiKey,
@@ -179,7 +185,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     instance.addHook('preValidation', checkInput);
     instance.addHook('onRoute', (route) => {
       route.bodyLimit ??= bodyBytes;
-      route.config = { ...route.config, shape: apiShape };
+      route.config = { ...route.config, shape: route.config?.shape ?? apiShape };
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
     registerOverview(api, deps);
@@ -230,6 +236,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerStatusPageSubscriptions(api, deps);
     registerIncidents(api, deps);
     registerIncidentUpdates(api, deps);
+    registerProjects(instance, api, deps);
     registerAccounts(api, deps);
     registerApiKeys(api, deps);
     registerMe(api, deps);

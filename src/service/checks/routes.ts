@@ -162,11 +162,13 @@ function registerType(
             ],
           });
         }
-        const body = mergedCheck(deps, row, changes);
+        const body = mergedCheck(deps, row, { changes, replaces: request.replaces });
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await updateCheck(tx, check);
         await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
         if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: id, groupId: null });
+        // The default of a whole check is that of a new one.
+        if (request.replaces) await subscribeNewCheck(tx, { accountId, checkId: id, toAll: false });
         for (const follow of followers) await follow(tx, check);
         return present(tx, request, id);
       });

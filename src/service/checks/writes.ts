@@ -188,11 +188,11 @@ export async function prepareCheck(
   };
 }
 
-/** The stored check with a change merged into it. */
+/** The stored check with a change merged into it. `replaces`: the change is a whole check, with all defaults. */
 export function mergedCheck(
   { encryption }: ApiDeps,
   row: CheckRow,
-  changes: ChangeBody<CheckType>,
+  { changes, replaces }: { changes: ChangeBody<CheckType>; replaces: boolean },
 ): CreateBody<CheckType> {
   const stored = fromRow(row, encryption);
   const {
@@ -212,11 +212,8 @@ export function mergedCheck(
     ),
   };
   // A new frequency without a new offset drops the old offset, which belonged to the old frequency.
-  if (
-    given.frequency !== undefined &&
-    given.frequency !== stored.frequency &&
-    given.frequencyOffset === undefined
-  ) {
+  const isNewFrequency = given.frequency !== undefined && given.frequency !== stored.frequency;
+  if (given.frequencyOffset === undefined && (isNewFrequency || replaces)) {
     delete body.frequencyOffset;
   }
   return body as CreateBody<CheckType>; // a stored check of the type, every changed field validated

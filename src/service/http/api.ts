@@ -8,6 +8,13 @@ import type { Db } from '../db/database.ts';
 import type { WrongKeys } from './wrong-keys.ts';
 import type { Encryption } from '../engine/encryption.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body of a PUT is the whole resource: fields that it leaves out get their defaults. Only deployments set it. */
+    replaces: boolean;
+  }
+}
+
 /** A Fastify instance whose routes take their types from their schemas. */
 export type PublicApi = FastifyInstance<
   RawServerDefault,

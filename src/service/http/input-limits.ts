@@ -21,12 +21,16 @@ const unstorable = /\u0000|\p{Surrogate}/u;
 const unstorableReason = 'must not contain the character U+0000 or half of a surrogate pair';
 
 /** The first problem in `value`, as attributes; null = none. */
-export function inputProblem(value: unknown, where: string): ErrorAttributes | null {
+export function inputProblem(
+  value: unknown,
+  where: string,
+  { most = maxValues, deepest = maxDepth }: { most?: number; deepest?: number } = {},
+): ErrorAttributes | null {
   let values = 0;
   const visit = (item: unknown, path: readonly string[]): ErrorAttributes | null => {
     values += 1;
-    if (values > maxValues) return { [where]: [`must not hold more than ${maxValues} values`] };
-    if (path.length > maxDepth) return { [where]: [`must not be nested deeper than ${maxDepth} levels`] };
+    if (values > most) return { [where]: [`must not hold more than ${most} values`] };
+    if (path.length > deepest) return { [where]: [`must not be nested deeper than ${deepest} levels`] };
     if (typeof item === 'string') {
       return unstorable.test(item) ? { [path.join('.') || where]: [unstorableReason] } : null;
     }
@@ -74,10 +78,13 @@ function refuseParameters(query: { [name: string]: unknown }): void {
  * fields to their types.
  */
 export async function checkInput(request: FastifyRequest): Promise<void> {
+  const { shape } = request.routeOptions.config;
+  // The limits of the shape are twice as high, because it is checked before the body is parsed.
+  const limits = shape === undefined ? {} : { most: shape.values / 2, deepest: shape.depth - 1 };
   const problem =
     inputProblem(request.params, 'path') ??
     inputProblem(request.query, 'query') ??
-    inputProblem(request.body, 'body');
+    inputProblem(request.body, 'body', limits);
   if (problem !== null) throw badRequest(problem);
   normaliseIdsIn(request.query);
   normaliseIdsIn(request.body);

@@ -56,6 +56,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.decorateRequest('apiKeyId', '');
   app.decorateRequest('sessionId', null);
   app.decorateRequest('role', 'READ_ONLY');
+  app.decorateRequest('replaces', false);
   refuseWhileStopping(app);
   refuseAmbiguousHosts(app);
   registerErrorHandlers(app);

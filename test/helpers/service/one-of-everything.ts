@@ -125,6 +125,8 @@ const parameters: readonly [prefix: string, parameter: string, id: string][] = [
   ['/v1/runtimes/', 'id', 'runtime'],
   ['/v1/snippets/', 'id', 'snippet'],
   ['/v1/variables/', 'key', 'variable'],
+  ['/v1/projects/', 'logicalId', 'project'],
+  ['/v1/projects/', 'id', 'deployment'],
   ['/ping/', 'token', 'pingToken'],
   ['/checks/', 'token', 'checkTrigger'],
   ['/check-groups/', 'token', 'groupTrigger'],
@@ -293,6 +295,14 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
   );
   ids['incidentUpdate'] = idOf(await make('/v1/incidents/{id}/updates', update));
   bodies.set('/v1/analytics/checks', { checkIds: [checkId] });
+
+  const deployment = await make('/v1/projects/deploy', {
+    project: { logicalId: 'shop', name: 'Shop' },
+    resources: [{ type: 'snippet', logicalId: 'logout', payload: { name: 'logout', script: '1' } }],
+  });
+  ids['project'] = 'shop';
+  ids['deployment'] = idOf(deployment);
+  await service.call('GET', pathOf('/v1/projects/{logicalId}/deployments/{id}/completion'));
 
   Object.assign(ids, await insertWhatRunsMake(db, { accountId: account.id, checkId, now: service.now() }));
   await db.query(

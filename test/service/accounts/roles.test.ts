@@ -49,6 +49,9 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
     'POST /v1/test-sessions/{testSessionId}/cancel',
   ],
   READ_WRITE: [
+    'POST /v1/projects/deploy',
+    'DELETE /v1/projects/{logicalId}',
+    'POST /v1/projects/{logicalId}/deployments/{id}/cancel',
     'POST /v1/alert-notifications/{id}/retry',
     'POST /v1/checks/agentic',
     'PUT /v1/checks/agentic/{id}',
@@ -131,6 +134,12 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
     'DELETE /v1/incidents/{id}/updates/{updateId}',
   ],
   READ_ONLY: [
+    'GET /v1/projects',
+    'GET /v1/projects/{logicalId}',
+    'GET /v1/projects/{logicalId}/deployments',
+    'GET /v1/projects/{logicalId}/deployments/{id}',
+    'GET /v1/projects/{logicalId}/deployments/{id}/completion',
+    'GET /v1/projects/{logicalId}/deployments/{id}/events',
     'GET /v1/checks-overview',
     'GET /v1/checks/{id}/timeline',
     'GET /v1/alert-days',

@@ -1,0 +1,137 @@
+import type { Queryable } from '../db/database.ts';
+import { toJsonb } from '../db/jsonb.ts';
+import type { ResourceType } from './kinds.ts';
+
+/** Statements on projects and on the resources that they own. */
+
+export type ProjectRow = {
+  id: string;
+  logicalId: string;
+  name: string;
+  repoUrl: string | null;
+  resourceCount: number;
+  createdAt: Date;
+  updatedAt: Date | null;
+};
+
+/** A resource of a project. */
+export type Binding = {
+  type: ResourceType;
+  logicalId: string;
+  physicalId: string;
+  isProtected: boolean;
+  isDetached: boolean;
+  /** Encrypted. */
+  payload: string;
+  state: { [field: string]: unknown };
+};
+
+const columns = `p.id, p.logical_id as "logicalId", p.name, p.repo_url as "repoUrl", p.created_at as "createdAt",
+  p.updated_at as "updatedAt", (select count(*)::float8 from project_resources r
+    where r.project_id = p.id and not r.is_detached) as "resourceCount"`;
+
+/** A page of the account's projects, by logical id. */
+export async function listProjects(
+  db: Queryable,
+  { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
+): Promise<ProjectRow[]> {
+  return db.query<ProjectRow>(
+    `select ${columns} from projects p where account_id = $1 order by logical_id limit $2 offset $3`,
+    [accountId, limit, offset],
+  );
+}
+
+type Named = { accountId: string; logicalId: string };
+
+export async function findProject(db: Queryable, named: Named): Promise<ProjectRow | undefined> {
+  const rows = await db.query<ProjectRow>(
+    `select ${columns} from projects p where account_id = $1 and logical_id = $2`,
+    [named.accountId, named.logicalId],
+  );
+  return rows[0];
+}
+
+/** Creates or renames a project, locks it until `tx` ends and returns its id. */
+export async function writeProject(
+  tx: Queryable,
+  project: Named & { id: string; name: string; repoUrl: string | null; now: Date },
+): Promise<string> {
+  const [row] = await tx.query<{ id: string }>(
+    `insert into projects (id, account_id, logical_id, name, repo_url, created_at) values ($1, $2, $3, $4, $5, $6)
+     on conflict (account_id, logical_id) do update set name = $4, repo_url = $5, updated_at = $6 returning id`,
+    [project.id, project.accountId, project.logicalId, project.name, project.repoUrl, project.now],
+  );
+  if (row === undefined) throw new Error('the project was not written');
+  return row.id;
+}
+
+export async function deleteProject(tx: Queryable, id: string): Promise<void> {
+  await tx.query('delete from projects where id = $1', [id]);
+}
+
+/** All resources of a project, also detached ones. */
+export async function bindingsOf(db: Queryable, projectId: string): Promise<Binding[]> {
+  return db.query<Binding>(
+    `select type, logical_id as "logicalId", physical_id as "physicalId", is_protected as "isProtected",
+       is_detached as "isDetached", payload, state
+     from project_resources where project_id = $1 order by type, logical_id`,
+    [projectId],
+  );
+}
+
+/** Writes the resources of a project in one statement. */
+export async function writeBindings(
+  tx: Queryable,
+  { accountId, projectId, bindings }: { accountId: string; projectId: string; bindings: readonly Binding[] },
+): Promise<void> {
+  if (bindings.length === 0) return;
+  await tx.query(
+    `insert into project_resources
+       (project_id, account_id, type, logical_id, physical_id, is_protected, is_detached, payload, state)
+     select $1, $2, b."type", b."logicalId", b."physicalId", b."isProtected", b."isDetached", b.payload, b.state
+     from jsonb_to_recordset($3::jsonb) as b ("type" text, "logicalId" text, "physicalId" text, "isProtected" boolean,
+       "isDetached" boolean, payload text, state jsonb)
+     on conflict (project_id, type, logical_id) do update set physical_id = excluded.physical_id,
+       is_protected = excluded.is_protected, is_detached = excluded.is_detached, payload = excluded.payload,
+       state = excluded.state`,
+    [projectId, accountId, toJsonb(bindings)],
+  );
+}
+
+/** Forgets resources of a project; nothing happens to the resources themselves. */
+export async function forgetBindings(
+  tx: Queryable,
+  projectId: string,
+  bindings: readonly { type: string; logicalId: string }[],
+): Promise<void> {
+  if (bindings.length === 0) return;
+  await tx.query(
+    `delete from project_resources r using unnest($2::text[], $3::text[]) as b (type, logical_id)
+     where r.project_id = $1 and r.type = b.type and r.logical_id = b.logical_id`,
+    [projectId, bindings.map(({ type }) => type), bindings.map(({ logicalId }) => logicalId)],
+  );
+}
+
+/** Of the given resources, those that a project owns. */
+export async function ownersOf(
+  tx: Queryable,
+  { accountId, resources }: { accountId: string; resources: readonly { type: string; physicalId: string }[] },
+): Promise<{ type: string; physicalId: string; project: string; projectId: string }[]> {
+  if (resources.length === 0) return [];
+  return tx.query(
+    `select r.type, r.physical_id as "physicalId", p.logical_id as project, p.id as "projectId"
+     from project_resources r join projects p on p.id = r.project_id,
+       unnest($2::text[], $3::text[]) as b (type, physical_id)
+     where r.account_id = $1 and r.type = b.type and r.physical_id = b.physical_id and not r.is_detached`,
+    [accountId, resources.map(({ type }) => type), resources.map(({ physicalId }) => physicalId)],
+  );
+}
+
+/** Makes checks due now. */
+export async function runSoon(tx: Queryable, checkIds: readonly string[], now: Date): Promise<void> {
+  if (checkIds.length === 0) return;
+  await tx.query(
+    'update checks set next_due_at = $2 where id = any($1::uuid[]) and activated and next_due_at is not null',
+    [checkIds, now],
+  );
+}
