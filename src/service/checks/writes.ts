@@ -211,9 +211,10 @@ export function mergedCheck(
       stored.environmentVariables,
     ),
   };
-  // A new frequency without a new offset drops the old offset, which belonged to the old frequency.
+  // A new frequency without a new offset drops the old offset, which belonged to the old frequency. So does null.
   const isNewFrequency = given.frequency !== undefined && given.frequency !== stored.frequency;
-  if (given.frequencyOffset === undefined && (isNewFrequency || replaces)) {
+  const isUnset = given.frequencyOffset === undefined && (isNewFrequency || replaces);
+  if (given.frequencyOffset === null || isUnset) {
     delete body.frequencyOffset;
   }
   return body as CreateBody<CheckType>; // a stored check of the type, every changed field validated

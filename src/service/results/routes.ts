@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { AssertionResult } from '../../protocol/assertions.ts';
 import { checkTypes } from '../../protocol/check-types.ts';
 import { Reason } from '../../protocol/reasons.ts';
-import { Artifact, LogEntry, resultStatuses, Timings } from '../../protocol/result.ts';
+import { Artifact, LogEntry, resultStatuses, Timings, type ResultStatus } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
@@ -86,6 +86,7 @@ const filterFields = {
   location: Type.Optional(Type.String({ maxLength: 64 })),
   checkType: Type.Optional(StringEnum(checkTypes)),
   hasFailures: Type.Optional(Type.Boolean()),
+  status: Type.Optional(StringEnum(resultStatuses)),
   resultType: StringEnum(['FINAL', 'ATTEMPT', 'ALL'], { default: 'FINAL' }),
   from: UnixSeconds('Unix seconds: runs that started at or after it.'),
   to: UnixSeconds('Unix seconds: runs that started at or before it.'),
@@ -164,6 +165,7 @@ type Filter = {
   location?: string;
   checkType?: string;
   hasFailures?: boolean;
+  status?: ResultStatus;
   resultType: 'FINAL' | 'ATTEMPT' | 'ALL';
   from?: number;
   to?: number;
@@ -187,6 +189,7 @@ async function list(
     runLocation: query.location ?? null,
     checkType: query.checkType ?? null,
     hasFailures: query.hasFailures ?? null,
+    status: query.status ?? null,
     resultType: query.resultType === 'ALL' ? null : query.resultType,
     from: instant(query.from),
     to: instant(query.to),

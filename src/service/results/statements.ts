@@ -52,6 +52,7 @@ export type ResultFilter = {
   runLocation: string | null;
   checkType: string | null;
   hasFailures: boolean | null;
+  status: string | null;
   /** null = all. */
   resultType: 'FINAL' | 'ATTEMPT' | null;
   from: Date | null;
@@ -73,6 +74,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
        and ($6::text is null or check_type = $6)
        and ($7::boolean is null or has_failures = $7)
        and ($8::text is null or result_type = $8)
+       and ($13::text is null or status = $13)
        and ($12::uuid is null or (started_at, id) < ($11::timestamptz, $12::uuid))
      order by started_at desc, id desc limit $9 offset $10`,
     [
@@ -88,6 +90,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
       filter.offset,
       filter.after?.startedAt ?? null,
       filter.after?.id ?? null,
+      filter.status,
     ],
   );
 }

@@ -17,6 +17,8 @@ export type Run = {
   responseTime?: number;
   attempts?: number;
   timings?: object | null;
+  assertions?: readonly object[];
+  reason?: ResultToStore['reason'];
   details?: object;
   log?: readonly object[];
   artifacts?: readonly object[];
@@ -51,9 +53,9 @@ export async function storeRuns(
       isCancelled: status === 'cancelled',
       responseTime,
       attempts: run.attempts ?? 0,
-      reason: null,
+      reason: run.reason ?? null,
       body: JSON.stringify({
-        assertions: [],
+        assertions: run.assertions ?? [],
         timings: run.timings ?? null,
         details: run.details ?? {},
         artifacts: run.artifacts ?? [],

@@ -114,6 +114,7 @@ describe('statements of the embedded database at a realistic volume', () => {
           runLocation: null,
           checkType: null,
           hasFailures: null,
+          status: null,
           resultType: 'FINAL',
           from: null,
           to: null,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
@@ -106,7 +107,7 @@ describe.skipIf(!hasChromium)('the page of a check', { timeout: 60_000 }, () => 
   it('lists its runs, filters them, and links to each', async () => {
     const { page, faults } = await signedIn();
     await page.goto(`${api.url}/checks/${checkId}?tab=runs`);
-    await expect.poll(() => page.locator('.runs-table tbody tr').count()).toBe(3);
+    await page.locator('.runs-table tbody tr').nth(2).waitFor();
     await page.getByLabel('Status').selectOption('failed');
     await expect.poll(() => page.locator('.runs-table tbody tr').count()).toBe(1);
     expect(page.url()).toContain('status=failed');
@@ -127,6 +128,25 @@ describe.skipIf(!hasChromium)('the page of a check', { timeout: 60_000 }, () => 
       expect(faults).toEqual([]);
     },
   );
+
+  it('leads from an alert in the chart to this alert', async () => {
+    const ids = [randomUUID(), randomUUID()];
+    for (const [at, id] of ids.entries()) {
+      await db.query(
+        `insert into alerts (id, account_id, check_id, check_name, check_type, tags, alert_type, started_at, created_at)
+         values ($1, $2, $3, 'check shop', 'URL', '{}', 'ALERT_FAILURE', $4, $4)`,
+        [id, api.account.id, checkId, new Date(Date.now() - (at + 1) * 20 * 60_000)],
+      );
+    }
+    const { page, faults } = await signedIn();
+    await page.goto(`${api.url}/checks/${checkId}?range=1h`);
+    const places = page.getByRole('region', { name: 'What happened' }).getByRole('link');
+    await places.nth(1).focus();
+    await page.keyboard.press('Enter');
+    await page.locator(`#alert-${ids[1]}:focus`).waitFor();
+    expect(page.url()).toContain(`tab=alerts&alert=${ids[1]}`);
+    expect(faults).toEqual([]);
+  });
 
   it('runs the check, shows the run that waits, and keeps the focus meanwhile', async () => {
     const { page, faults } = await signedIn();

@@ -271,6 +271,25 @@ describe.skipIf(!hasChromium)('the forms of checks', { timeout: 60_000 }, () => 
     expect(after).toEqual({ ...wanted, description: 'Changed' });
   });
 
+  it('clears a number, and gives it its default again', async () => {
+    const { id } = await made('/v1/checks/icmp', {
+      name: 'Cleared',
+      ...types['ICMP']?.body(),
+      degradedPacketLossThreshold: 5,
+      degradedResponseTime: 500,
+      maxResponseTime: 900,
+      frequency: 10,
+      frequencyOffset: 7,
+    });
+    await open(`/checks/${String(id)}/edit`);
+    for (const label of ['Degraded from lost packets', 'Failed from', 'Offset']) await field(label).fill('');
+    await save();
+    await savedId();
+    const check = await read(String(id));
+    expect(check).toMatchObject({ degradedPacketLossThreshold: 10, maxResponseTime: null, frequency: 10 });
+    expect(check).not.toHaveProperty('frequencyOffset');
+  });
+
   it('keeps a secret that is not typed again, and never shows one', async () => {
     const { id } = await made('/v1/checks/url', {
       name: 'Secrets',

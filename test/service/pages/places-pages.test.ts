@@ -81,6 +81,20 @@ describe.skipIf(!hasChromium)('the pages of locations', { timeout: 60_000 }, () 
     expect(faults.filter((fault) => !String(fault).includes('400'))).toEqual([]);
   });
 
+  it('keep the figures of the queue up to date', async () => {
+    const { page, faults } = await signedIn('/locations');
+    const row = page.getByRole('row', { name: /Harbour Office/ });
+    await row.getByText('empty').waitFor();
+    const request = { url: 'https://shop.example/' };
+    const check = await api.call('POST', '/v1/checks/url', {
+      body: { name: 'Queued', privateLocations: ['harbour-office'], request },
+    });
+    const target = { checkId: [check.body['id']] };
+    await api.call('POST', '/v2/check-sessions/trigger', { body: { target } });
+    await row.getByText(/1 waiting/).waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('show a reader agents and queue without any button that would be refused, at 390 px too', async () => {
     const { body } = await api.call<Fields[]>('GET', '/v1/private-locations');
     const { page, faults } = await signedIn(`/locations/${String(body[0]?.['id'])}`, readerKey);

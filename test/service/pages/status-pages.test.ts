@@ -62,6 +62,21 @@ describe.skipIf(!hasChromium)('pages of status pages', { timeout: 60_000 }, () =
     await page.getByRole('button', { name: 'Open incident' }).click();
     await page.getByRole('heading', { level: 1, name: 'Checkout fails' }).waitFor();
     expect(await (await fetch(`${api.url}/status/acme-pages`)).text()).toContain('Some systems are down');
+    await page.getByLabel('Text').fill('It is oevr.');
+    await page.getByRole('button', { name: 'Publish update' }).click();
+    const updates = page.locator('.timeline-updates li');
+    await updates.nth(1).waitFor();
+    await updates.first().getByRole('button', { name: 'Change update' }).click();
+    await page.getByLabel('Text of this update (required)').fill('It is nearly over.');
+    await page.getByRole('button', { name: 'Save update' }).click();
+    await updates.first().getByText('It is nearly over.').waitFor();
+    expect(await (await fetch(`${api.url}/status/acme-pages`)).text()).toContain('It is nearly over.');
+    await updates.first().getByRole('button', { name: 'Delete update' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await updates.getByText('We look into it.').waitFor();
+    await expect.poll(() => updates.count()).toBe(1);
+    // An incident has at least one update.
+    expect(await page.getByRole('button', { name: 'Delete update' }).count()).toBe(0);
     await page.getByLabel('Text').fill('It is over.');
     await page.getByRole('button', { name: 'Publish and resolve' }).click();
     await page.locator('.status', { hasText: 'Resolved' }).waitFor();

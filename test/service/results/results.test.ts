@@ -197,6 +197,9 @@ describe.each(databases)('results ($name)', (database) => {
       expect(await pageOf(checkId, '?location=office')).toEqual([first.id]);
       expect(await pageOf(checkId, '?hasFailures=true')).toEqual([failed.id]);
       expect(await pageOf(checkId, '?hasFailures=false')).toEqual([last.id, first.id]);
+      expect(await pageOf(checkId, '?status=failed')).toEqual([failed.id]);
+      expect(await pageOf(checkId, '?status=passed&resultType=ALL')).toEqual([last.id, attempt.id, first.id]);
+      expect(await pageOf(checkId, '?status=missed')).toEqual([]);
       expect(await pageOf(checkId, '?checkType=URL')).toEqual(finals);
       expect(await pageOf(checkId, '?checkType=DNS')).toEqual([]);
       const seconds = (hoursAgo: number) => (time - hoursAgo * hour) / 1000;

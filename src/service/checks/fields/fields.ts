@@ -114,11 +114,10 @@ export const sharedFields = {
     description: 'Minutes between runs; 0 = every frequencyOffset seconds.',
   }),
   frequencyOffset: Type.Optional(
-    Type.Integer({
-      minimum: 1,
+    Nullable(Type.Integer({ minimum: 1 }), {
       description:
         'With frequency 0: 10, 20 or 30 (seconds between runs). With 1 to 60: 1 to 10 × frequency. ' +
-        'Above 60: 1 to frequency / 60. Left out = spread by the id of the check.',
+        'Above 60: 1 to frequency / 60. Null or left out in a new check: spread by the id of the check.',
     }),
   ),
   scriptPath: Nullable(Type.String({ maxLength: 1024 }), { default: null }),

@@ -51,7 +51,8 @@ export const channelTypes: { readonly [type: string]: TypeRow } = {
       headers: [],
       queryParameters: [],
       webhookSecret: null,
-      webhookType: null,
+      // Otherwise the receiver would get an empty body.
+      webhookType: 'JSON',
     },
     fields: [
       { kind: 'text', field: 'name', label: 'Name' },
@@ -72,7 +73,7 @@ export const channelTypes: { readonly [type: string]: TypeRow } = {
         kind: 'area',
         field: 'template',
         label: 'Body',
-        hint: 'A Handlebars template. Empty: the body of the receiver.',
+        hint: 'A Handlebars template. Empty: the body that belongs to the receiver.',
       },
       { kind: 'pairs', field: 'headers', label: 'Headers', one: 'header' },
       { kind: 'pairs', field: 'queryParameters', label: 'Query parameters', one: 'parameter' },

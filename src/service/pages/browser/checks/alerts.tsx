@@ -1,6 +1,8 @@
+import { useRef } from 'preact/hooks';
 import { getList, withQuery } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { useReloadOn } from '../base/live.ts';
+import { usePlace } from '../base/router.ts';
 import { plain, text } from '../base/outside.ts';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
@@ -46,6 +48,14 @@ const delivery: { readonly [status: string]: readonly [string, string] } = {
 
 /** Alerts of the last 30 days with their channels and deliveries. */
 export function SentAlerts({ checkId }: { checkId: string }) {
+  const wanted = usePlace().query.get('alert');
+  // The alert that the address names gets the focus, but only when it appears.
+  const focused = useRef<string | null>(null);
+  const focusOnce = (element: HTMLElement | null) => {
+    if (element === null || focused.current === wanted) return;
+    focused.current = wanted;
+    element.focus();
+  };
   const from = Math.floor(Date.now() / 60_000) * 60 - days * 86_400;
   const alerts = useLoad(`alerts ${checkId}`, async (signal) => {
     const [raised, sent] = await Promise.all([
@@ -71,7 +81,13 @@ export function SentAlerts({ checkId }: { checkId: string }) {
               {raised.map((alert) => {
                 const own = sent.filter(({ alertId }) => alertId === alert.id);
                 return (
-                  <li key={alert.id}>
+                  <li
+                    key={alert.id}
+                    id={`alert-${alert.id}`}
+                    tabIndex={-1}
+                    aria-current={alert.id === wanted ? 'true' : undefined}
+                    ref={alert.id === wanted ? focusOnce : null}
+                  >
                     <div class="test-line">
                       <b>{words[alert.alertType] ?? alert.alertType}</b>
                       <Moment at={alert.created_at} />

@@ -17,7 +17,7 @@ export function Happenings({ marks, checkId }: { marks: readonly Mark[]; checkId
               <span class="word">{mark.kind}</span>
               <span class="break">
                 {mark.kind === 'alert' || mark.kind === 'recovery' ? (
-                  <a href={`/checks/${checkId}?tab=alerts`}>{mark.text}</a>
+                  <a href={`/checks/${checkId}?tab=alerts&alert=${mark.id}`}>{mark.text}</a>
                 ) : (
                   mark.text
                 )}

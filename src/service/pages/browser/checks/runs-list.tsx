@@ -30,12 +30,12 @@ export function Runs({ check }: { check: Check }) {
       nextId,
       fields,
       location,
-      hasFailures: status === 'failed' ? true : undefined,
+      status,
       resultType: attempts === '' ? 'FINAL' : attempts,
       from: range === null ? undefined : Math.floor(range.from / 1000),
       to: range === null ? undefined : Math.ceil(range.to / 1000),
     });
-  const key = `runs ${check.id} ${location} ${status === 'failed'} ${attempts} ${range?.preset ?? `${range?.from} ${range?.to}`}`;
+  const key = `runs ${check.id} ${location} ${status} ${attempts} ${range?.preset ?? `${range?.from} ${range?.to}`}`;
   const first = useLoad(key, (signal) => get<Page>(address(), signal), { keep: true });
   useEffect(() => {
     setMore([]);
@@ -54,9 +54,7 @@ export function Runs({ check }: { check: Check }) {
     first.reload();
   };
   const pages = first.value === undefined ? [] : [first.value, ...more];
-  const runs = pages
-    .flatMap(({ entries }) => entries)
-    .filter((run) => status === '' || run.status === status);
+  const runs = pages.flatMap(({ entries }) => entries);
   const nextId = pages.at(-1)?.nextId ?? null;
   const places = [...(check.locations ?? []), ...(check.privateLocations ?? [])];
   return (

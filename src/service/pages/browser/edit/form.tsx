@@ -40,7 +40,7 @@ export function CheckEditor({
   };
   const context: FieldContext = { body, errors, choices, set };
   const short = withoutDefaults(form, body);
-  const sent = id === null ? short : changesOf(initial, body);
+  const sent = id === null ? short : changesOf(initial, body, rowsOf(form));
   const method = id === null ? 'POST' : 'PUT';
   const path =
     id === null ? `/v1/checks/${form.path}?autoAssignAlerts=false` : `/v1/checks/${form.path}/${id}`;

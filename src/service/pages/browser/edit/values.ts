@@ -87,10 +87,16 @@ export function withoutDefaults(form: CheckForm, body: Body): Body {
 
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.values(value).every(isEmpty);
 
-/** The fields that differ from the stored check: the others stay as they are. */
-export function changesOf(before: Body, after: Body): Body {
+/**
+ * The fields that differ from the stored check or group; the others stay as they are. A field that was cleared gets its
+ * default, or null: without a value, the service would keep the old one.
+ */
+export function changesOf(before: Body, after: Body, rows: readonly Pick<Row, 'path' | 'default'>[]): Body {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const clearedTo = (name: string) => rows.find(({ path }) => path === name)?.default ?? null;
   return Object.fromEntries(
-    [...names].filter((name) => !same(before[name], after[name])).map((name) => [name, after[name]]),
+    [...names]
+      .filter((name) => !same(before[name], after[name]))
+      .map((name) => [name, after[name] === undefined ? clearedTo(name) : after[name]]),
   );
 }

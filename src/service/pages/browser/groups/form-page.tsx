@@ -71,7 +71,7 @@ function GroupForm({ id, initial, choices }: { id: string | null; initial: Body;
   };
   const method = id === null ? 'POST' : 'PUT';
   const path = id === null ? '/v2/check-groups' : `/v2/check-groups/${id}`;
-  const sent = id === null ? body : changesOf(initial, body);
+  const sent = id === null ? body : changesOf(initial, body, rows);
   const save = async () => {
     const answer = (await state.save(method, path, sent)) as { id?: number } | undefined; // a group
     if (answer === undefined) return;

@@ -56,6 +56,10 @@ export const paths: { readonly [K in Kind]: { readonly list: string; readonly up
 export const wordOf = (code: string): string =>
   `${code.slice(0, 1)}${code.slice(1).toLowerCase().replaceAll('_', ' ')}`;
 
+/** These codes with their words. */
+export const choicesOf = (values: readonly string[]) =>
+  values.map((value) => ({ value, title: wordOf(value) }));
+
 export const colourOf = ({ severity, to }: Incident): string => {
   if (to !== null && Date.parse(to) <= Date.now()) return 'passed';
   return severity === 'CRITICAL' || severity === 'MAJOR' ? 'failed' : 'degraded';

@@ -7,7 +7,7 @@ import { AsText, Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { ManyField } from '../parts/form/lists.tsx';
-import { paths, severities, statuses, wordOf, type Kind } from './incidents.ts';
+import { choicesOf, paths, severities, statuses, type Kind } from './incidents.ts';
 import { PageHead } from '../parts/page-head.tsx';
 
 /** A new incident, of services or of a whole status page. */
@@ -15,7 +15,6 @@ import { PageHead } from '../parts/page-head.tsx';
 type Named = { readonly id: string; readonly name: string };
 const all = async (path: string, signal: AbortSignal) =>
   (await get<{ entries: Named[] }>(`${path}?paginated=false`, signal)).entries;
-const choicesOf = (values: readonly string[]) => values.map((value) => ({ value, title: wordOf(value) }));
 
 export function Page() {
   const mayWrite = useMay('READ_WRITE');

@@ -9,7 +9,9 @@ import { Moment } from '../parts/time.tsx';
 import { AsText, Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
+import { OneUpdate } from './update.tsx';
 import {
+  choicesOf,
   isOpen,
   paths,
   readIncident,
@@ -35,8 +37,6 @@ export function Page({ params }: PageProps) {
     </Shown>
   );
 }
-
-const choicesOf = (values: readonly string[]) => values.map((value) => ({ value, title: wordOf(value) }));
 
 function IncidentView({ incident, reload }: { incident: Incident; reload: () => void }) {
   const mayWrite = useMay('READ_WRITE');
@@ -82,13 +82,7 @@ function IncidentView({ incident, reload }: { incident: Incident; reload: () => 
         <h2>Updates</h2>
         <ol class="timeline-updates">
           {[...incident.updates].reverse().map((update) => (
-            <li key={update.id}>
-              <strong>{wordOf(update.status)}</strong>{' '}
-              <span class="soft">
-                <Moment at={update.created_at} />
-              </span>
-              <p>{update.description}</p>
-            </li>
+            <OneUpdate key={update.id} update={update} incident={incident} path={path} reload={reload} />
           ))}
         </ol>
       </section>

@@ -21,7 +21,7 @@ export function Agents({ load }: { load: LocationLoad }) {
         </h2>
         {load.agents.length === 0 ? (
           <Empty title="No agent has joined yet">
-            <a href="?tab=keys">Create a key and start an agent</a>
+            <a href="?tab=keys">Keys and installation</a>
           </Empty>
         ) : (
           <table class="stacked">

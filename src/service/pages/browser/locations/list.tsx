@@ -7,6 +7,7 @@ import { Empty, Shown } from '../parts/notice.tsx';
 import { pageOf, Paging } from '../parts/paging.tsx';
 import { Status } from '../parts/status.tsx';
 import { Ago, lasting } from '../parts/time.tsx';
+import { useLiveFigures } from './live-figures.ts';
 import { locationsPath, waiting, type Location, type LocationLoad } from './types.ts';
 
 /** All private locations: their agents, their queues, and what they lack. */
@@ -75,6 +76,7 @@ function Row({ location }: { location: Location }) {
   const load = useLoad(`${id} ${agentCount}`, (signal) =>
     get<LocationLoad>(`${locationsPath}/${id}/agents`, signal),
   );
+  useLiveFigures(slugName, load.reload);
   const queue = load.value && waiting(load.value);
   return (
     <tr>

@@ -13,6 +13,7 @@ import { lasting } from '../parts/time.tsx';
 import { Agents } from './agents.tsx';
 import { LocationForm } from './form.tsx';
 import { Keys } from './keys.tsx';
+import { useLiveFigures } from './live-figures.ts';
 import { QueueOverTime } from './queue.tsx';
 import { locationsPath, waiting, type Location, type LocationLoad } from './types.ts';
 import { PageHead } from '../parts/page-head.tsx';
@@ -28,7 +29,8 @@ export function Page({ params }: PageProps) {
     location.reload();
     load.reload();
   };
-  useReloadOn(['location', 'job'], reload, { everyMs: 5000 });
+  useReloadOn(['location'], location.reload, { everyMs: 5000 });
+  useLiveFigures(location.value?.slugName, load.reload);
   const name = location.value?.name;
   useEffect(() => {
     if (name !== undefined) document.title = name;
