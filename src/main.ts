@@ -18,6 +18,9 @@ const load: { readonly [N in CommandName]: () => Promise<Command> } = {
   dev: async () => (await import('./commands/dev/dev.ts')).dev,
   run: async () => (await import('./commands/run/run.ts')).run,
   bundle: async () => (await import('./commands/bundle.ts')).bundle,
+  plan: async () => (await import('./commands/project/apply.ts')).plan,
+  apply: async () => (await import('./commands/project/apply.ts')).apply,
+  validate: async () => (await import('./commands/project/validate.ts')).validate,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).doctor,
   completion: async () => (await import('./commands/completion.ts')).completion,
 };

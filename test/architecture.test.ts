@@ -190,7 +190,7 @@ const floors: Record<string, readonly string[]> = {
     'pages/browser',
     '.',
   ],
-  commands: ['line', '.', 'doctor', 'run', 'dev'],
+  commands: ['line', '.', 'doctor', 'run', 'project', 'dev'],
 };
 
 /**

@@ -2,6 +2,7 @@ import { bundleLine } from './bundle.ts';
 import { completionLine } from './completion.ts';
 import { devLine } from './dev.ts';
 import { doctorLine } from './doctor.ts';
+import { applyLine, planLine, validateLine } from './project.ts';
 import { runLine } from './run.ts';
 import { serviceLine } from './service.ts';
 import type { CommandSpec } from './spec.ts';
@@ -17,6 +18,9 @@ export const commandLines = {
   dev: devLine,
   run: runLine,
   bundle: bundleLine,
+  plan: planLine,
+  apply: applyLine,
+  validate: validateLine,
   doctor: doctorLine,
   completion: completionLine,
 } as const satisfies { readonly [name: string]: CommandSpec };

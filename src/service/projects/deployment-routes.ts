@@ -15,6 +15,7 @@ import {
   type DeploymentRow,
 } from './deployment-statements.ts';
 import type { Deployments } from './deployments.ts';
+import { findProject } from './statements.ts';
 
 /** Routes of deployments: state, end, progress, cancellation. */
 
@@ -80,12 +81,21 @@ function registerReads(api: PublicApi, deps: Deps): void {
         summary: 'The last deployments of a project, newest first',
         params: strict(Type.Object({ logicalId: Type.String() })),
         querystring: strict(Type.Object(paginationFields)),
-        response: { 200: Type.Array(deployment), ...errorResponses(400) },
+        response: { 200: Type.Array(deployment), ...errorResponses(400, 404) },
       },
     },
     async ({ accountId, params: { logicalId }, query }) => {
       const page = { limit: query.limit, offset: offsetOf(query) };
-      return (await listDeployments(deps.db, { accountId, logicalId, ...page })).map(presentDeployment);
+      const rows = await listDeployments(deps.db, { accountId, logicalId, ...page });
+      // The deployments of a deleted project can still be read.
+      if (
+        rows.length === 0 &&
+        page.offset === 0 &&
+        (await findProject(deps.db, { accountId, logicalId })) === undefined
+      ) {
+        throw notFound('project', logicalId, 'logicalId');
+      }
+      return rows.map(presentDeployment);
     },
   );
 

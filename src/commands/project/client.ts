@@ -1,0 +1,44 @@
+import { createTransport, type Answer } from '../../agent/link/transport.ts';
+import { readAccountKey, readAgentSettings } from '../../config.ts';
+import type { Environment } from '../../config/read.ts';
+import { exitCodes, FatalError } from '../../errors.ts';
+import { fieldsOf, parsedJson, type Fields } from '../../json-values.ts';
+import { version } from '../../version.ts';
+
+/** The service's API, for the commands that keep a project. */
+export type Client = {
+  call: (method: 'GET' | 'POST', path: string, body?: unknown) => Promise<{ status: number; body: Fields }>;
+  close: () => void;
+};
+
+const timeoutMs = 300_000;
+const answerBytes = 64 * 1024 * 1024;
+
+/** Reads SERVICE_URL and SERVICE_API_KEY. Throws FatalError. */
+export async function createClient(env: Environment, signal: AbortSignal): Promise<Client> {
+  const key = readAccountKey(env, null);
+  const { serviceUrl, proxy, extraCaFile } = readAgentSettings(env);
+  const transport = await createTransport({
+    serviceUrl,
+    proxy,
+    extraCaFile,
+    headers: { authorization: `Bearer ${key.reveal()}`, 'user-agent': `location-agent/${version}` },
+  });
+  const send = async (method: 'GET' | 'POST', path: string, body: unknown): Promise<Answer> =>
+    method === 'GET'
+      ? transport.send({ method, path, headers: {}, body: null, idleMs: timeoutMs, answerBytes, signal })
+      : transport.post(path, JSON.stringify(body ?? {}), { timeoutMs, answerBytes, signal });
+  return {
+    call: async (method, path, body) => {
+      const answer = await send(method, path, body);
+      const json = fieldsOf(parsedJson(answer.body.toString('utf8')));
+      if (answer.status !== 401) return { status: answer.status, body: json };
+      throw new FatalError(
+        'KEY_REFUSED',
+        `SERVICE_API_KEY was rejected by ${serviceUrl.origin}: set it to a key of the account`,
+        { exitCode: exitCodes.keyRefused },
+      );
+    },
+    close: () => transport.close(),
+  };
+}
