@@ -16,7 +16,7 @@ export function Script({ run }: { run: Run }) {
   return (
     <>
       {details['summary'] ? (
-        <Part title="Summary">
+        <Part title="Conclusion">
           <p class="break">{text(details['summary'], 4000)}</p>
         </Part>
       ) : null}
