@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, Page } from 'playwright';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import { hasChromium, startChromium } from '../../helpers/scripts/chromium.ts';
 import { startServiceWithEverything } from '../../helpers/service/one-of-everything.ts';
 import { openScene, scenes, type SceneIds } from '../../helpers/service/page-scenes.ts';
