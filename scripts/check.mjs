@@ -14,6 +14,8 @@ const steps = [
   ['types of the pages', bin('tsc'), ['--noEmit', '-p', 'src/service/pages/browser']],
   ['generated files', node, ['scripts/openapi.mjs', '--check']],
   ['man page', node, ['scripts/man.mjs', '--check']],
+  ['reference of checks', node, ['scripts/check-reference.mjs', '--check']],
+  ['plain English', node, ['scripts/plain-english.mjs']],
   ['rules, dashboard, metrics', node, ['scripts/observability.mjs', '--check']],
   ['changelog and versions', node, ['scripts/release.mjs', 'check']],
   ...(process.argv.includes('--no-tests') ? [] : [['tests', node, ['scripts/test.mjs']]]),

@@ -65,12 +65,16 @@ export function headingsOf(tokens) {
 
 /** The addresses of links and images of a page, with the line of their block. */
 export function linksOf(tokens) {
-  return tokens.flatMap((token) =>
-    (token.children ?? []).flatMap((child) => {
+  let line = 1;
+  return tokens.flatMap((token) => {
+    // Cells of a table have no line of their own.
+    line = token.map == null ? line : token.map[0] + 1;
+    const at = line;
+    return (token.children ?? []).flatMap((child) => {
       const address = child.attrGet?.('href') ?? child.attrGet?.('src');
-      return address ? [{ address, isImage: child.type === 'image', line: token.map[0] + 1 }] : [];
-    }),
-  );
+      return address ? [{ address, isImage: child.type === 'image', line: at }] : [];
+    });
+  });
 }
 
 /** Splits an address relative to `page` into a path from the project's folder and an anchor; null = it leads elsewhere. */

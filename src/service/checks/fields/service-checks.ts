@@ -28,7 +28,7 @@ const timing = {
 
 const frequency = IntegerEnum(frequenciesOf.HEARTBEAT, {
   default: 10,
-  description: 'Stored and returned; has no effect: heartbeat.period says when a ping is due.',
+  description: 'Stored and returned; has no effect: heartbeat.period decides when a ping is due.',
 });
 
 export const heartbeatFields = {
@@ -69,7 +69,7 @@ export const agenticFields = {
     minLength: 1,
     maxLength: promptLength,
     description:
-      'What is to be done and what must hold. {{NAME}} is a variable of the check, its group or the account.',
+      'The task, and the conditions that must hold. {{NAME}} is a variable of the check, its group or the account.',
   }),
   agentRuntime: Type.Object(
     {

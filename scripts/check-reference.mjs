@@ -1,0 +1,250 @@
+/** Writes docs/checks.md from the schemas of checks; `--check` only reports whether it is up to date (exit 1 if not). */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import { examples } from './docs/check-examples.mjs';
+import { comparisonMeanings, meanings, sourceMeanings } from './docs/check-meanings.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const compiled = (...parts) => join(root, 'dist', ...parts);
+if (!existsSync(compiled('main.js'))) {
+  process.stderr.write('check-reference: dist/ is missing; run `npm run build` first\n');
+  process.exit(2);
+}
+const { checkSchemas } = await import(compiled('service', 'checks', 'fields', 'schema.js'));
+const { serviceCheckTypes } = await import(compiled('service', 'checks', 'types', 'table.js'));
+const { assertionGrammar, comparisons } = await import(compiled('protocol', 'assertions.js'));
+
+const known = (table, name) => {
+  if (!Object.hasOwn(table, name))
+    throw new Error(`${name} has no meaning in scripts/docs/check-meanings.mjs`);
+  return table[name];
+};
+
+/** The branch of a nullable schema that is not null. */
+const solid = (schema) => schema.anyOf?.find(({ type }) => type !== 'null') ?? schema;
+
+/** Every field of a schema with its path, except fields that the service sets. */
+function fieldsOf(schema, path = '', isRequired = true) {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    if (Object.keys(property).every((key) => key === 'description')) return [];
+    const full = path === '' ? name : `${path}.${name}`;
+    const required = isRequired && (schema.required ?? []).includes(name) && property.default === undefined;
+    const own = { path: full, property, required };
+    const inner = solid(property);
+    const below =
+      inner.items === undefined ? fieldsOf(inner, full) : fieldsOf(solid(inner.items), `${full}[]`);
+    return [own, ...below];
+  });
+}
+
+const code = (text) => `\`${text}\``;
+
+function typeOf(property) {
+  const inner = solid(property);
+  const types = [inner.type].flat().filter((type) => type !== 'null' && type !== undefined);
+  const isNullable = inner !== property || [inner.type].flat().includes('null');
+  const item = inner.items === undefined ? null : typeOf(inner.items).replace(/ or null$/, '');
+  const word = item === null ? types.join(' or ') : `list of ${item}`;
+  return `${word === 'list of object' ? 'list of objects' : word}${isNullable ? ' or null' : ''}`;
+}
+
+function limitsOf(property) {
+  const inner = solid(property);
+  const { minimum, maximum, minLength, maxLength, maxItems, pattern } = { ...property, ...inner };
+  const values = inner.enum ?? inner.items?.enum;
+  const listed = values?.filter((value) => value !== null);
+  const range = (low, high, unit) =>
+    low === undefined && high === undefined
+      ? []
+      : low === undefined
+        ? [`at most ${high}${unit}`]
+        : high === undefined || high === Number.MAX_SAFE_INTEGER
+          ? [`at least ${low}${unit}`]
+          : [`${low} to ${high}${unit}`];
+  return [
+    ...(listed === undefined ? [] : [listed.map(code).join(', ')]),
+    ...range(minimum, maximum, ''),
+    ...range(minLength, maxLength, ' characters'),
+    ...(maxItems === undefined || listed !== undefined ? [] : [`at most ${maxItems} items`]),
+    ...(pattern === undefined || listed !== undefined ? [] : [`pattern ${code(pattern)}`]),
+  ].join('; ');
+}
+
+function defaultOf({ property, required }) {
+  if (required) return 'required';
+  if (property.default === undefined) return 'none';
+  const text = JSON.stringify(property.default);
+  return typeof property.default === 'object' && property.default !== null && !Array.isArray(property.default)
+    ? 'the defaults below'
+    : code(text);
+}
+
+const cell = (text) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+const sentence = (text) => {
+  const whole = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+};
+function meaningOf({ path, property }) {
+  return sentence(property.description ?? known(meanings, path));
+}
+const table = (fields) => [
+  '| field | type | default | limits | meaning |',
+  '| --- | --- | --- | --- | --- |',
+  ...fields
+    .map((field) =>
+      [code(field.path), typeOf(field.property), defaultOf(field), limitsOf(field.property), meaningOf(field)]
+        .map(cell)
+        .join(' | '),
+    )
+    .map((row) => `| ${row} |`),
+];
+
+const types = Object.keys(checkSchemas);
+const all = new Map(types.map((type) => [type, fieldsOf(checkSchemas[type].create)]));
+/** Fields that every type has in the same form. */
+const isShared = ({ path, property }) =>
+  types.every((type) =>
+    all
+      .get(type)
+      .some((other) => other.path === path && JSON.stringify(other.property) === JSON.stringify(property)),
+  );
+const shared = all.get('URL').filter(isShared);
+const topOf = (path) => path.split(/[.[]/)[0];
+
+const how = {
+  probe: (type) => [
+    'Save the body as `check.json` and run it without a service:',
+    '',
+    '```json check',
+    JSON.stringify({ checkType: type, ...examples[type] }, null, 2),
+    '```',
+    '',
+    '```sh check',
+    'location-agent run check.json',
+    '```',
+  ],
+  script: (type) => [
+    'Save the script as `check.spec.ts` and run it without a service:',
+    '',
+    '```ts check',
+    examples[type].script.trimEnd(),
+    '```',
+    '',
+    '```sh check',
+    `location-agent run check.spec.ts${type === 'MULTI_STEP' ? ' --type MULTI_STEP' : ''}`,
+    '```',
+  ],
+  body: (type) => [
+    `Send the body to \`POST /v1/checks/${serviceCheckTypes[type].path}\`:`,
+    '',
+    '```json check',
+    JSON.stringify(examples[type], null, 2),
+    '```',
+  ],
+};
+const formOf = (type) =>
+  type in assertionGrammar ? 'probe' : serviceCheckTypes[type].code === 'script' ? 'script' : 'body';
+
+const notes = {
+  DNS: 'The port is that of the sample name server of `location-agent dev`; `GET /v1/checks` shows it.',
+  PLAYWRIGHT:
+    '`$KEY` is the key that `location-agent bundle` prints for a Playwright project ([suites-in-the-service.md](suites-in-the-service.md)).',
+  HEARTBEAT: 'The answer contains the URL that your job calls ([heartbeats.md](heartbeats.md)).',
+  AGENTIC: 'The service needs a language model for it ([agentic.md](agentic.md)).',
+};
+
+const sections = types.flatMap((type) => {
+  const own = all.get(type).filter((field) => !isShared(field) && topOf(field.path) !== 'sslCheckDomain');
+  const ssl = all.get(type).filter((field) => field.path === 'sslCheckDomain' && !isShared(field));
+  return [
+    `## ${type}`,
+    '',
+    ...how[formOf(type)](type),
+    '',
+    ...(notes[type] === undefined ? [] : [notes[type], '']),
+    `The API creates it with \`POST /v1/checks/${serviceCheckTypes[type].path}\`.`,
+    'It also has the [shared fields](#shared-fields).',
+    '',
+    ...table([...own, ...ssl].filter(({ path }) => !path.startsWith('request.assertions[]'))),
+    '',
+  ];
+});
+
+const ownSources = Object.entries(assertionGrammar);
+const text = `<!-- Generated by scripts/check-reference.mjs from the schemas of the API. -->
+
+# Reference of checks
+
+This page lists every check type, every field and every assertion, for people who write checks.
+Each example is complete: it runs against a service on your own machine (\`location-agent dev\`).
+
+${sections.join('\n')}
+## Shared fields
+
+Checks of every type have these fields.
+A field that a type has in another form is listed in the section of that type.
+
+${table(shared).join('\n')}
+
+## Assertions
+
+An assertion compares one part of the answer with a target:
+
+\`\`\`json
+{ "source": "JSON_BODY", "property": "$.state", "comparison": "EQUALS", "target": "running" }
+\`\`\`
+
+The fields are the same for all types.
+
+${table(
+  all
+    .get('API')
+    .filter(({ path }) => path.startsWith('request.assertions[]'))
+    .map((field) => ({ ...field, property: { ...field.property, enum: undefined } })),
+).join('\n')}
+
+### Sources
+
+| source | check types | value | property |
+| --- | --- | --- | --- |
+${Object.keys(sourceMeanings)
+  .map((source) => {
+    const [value, property] = known(sourceMeanings, source);
+    const users = ownSources.filter(([, { sources }]) => sources.includes(source)).map(([type]) => type);
+    return `| ${code(source)} | ${users.join(', ')} | ${value} | ${property === '' ? 'not used' : property} |`;
+  })
+  .join('\n')}
+
+### Comparisons
+
+| comparison | holds if | check types |
+| --- | --- | --- |
+${comparisons
+  .map((comparison) => {
+    const users = ownSources
+      .filter(([, grammar]) => grammar.comparisons.includes(comparison))
+      .map(([type]) => type);
+    return `| ${code(comparison)} | ${known(comparisonMeanings, comparison)} | ${users.join(', ')} |`;
+  })
+  .join('\n')}
+
+If a JSONPath finds several values, the comparison must hold for each of them.
+If nothing is found, \`IS_NULL\`, \`IS_EMPTY\` and all comparisons with \`NOT_\` except \`NOT_EMPTY\` and \`NOT_NULL\` hold.
+`;
+for (const [, { sources }] of ownSources) for (const source of sources) known(sourceMeanings, source);
+
+const file = join(root, 'docs', 'checks.md');
+const config = await resolveConfig(file);
+const formatted = await format(text, { ...config, filepath: file });
+const current = existsSync(file) ? readFileSync(file, 'utf8') : '';
+if (formatted === current) {
+  process.stderr.write('check-reference: docs/checks.md is up to date\n');
+} else if (process.argv.includes('--check')) {
+  process.stderr.write('check-reference: docs/checks.md is out of date; run `npm run check-reference`\n');
+  process.exitCode = 1;
+} else {
+  writeFileSync(file, formatted);
+  process.stderr.write('check-reference: wrote docs/checks.md\n');
+}
