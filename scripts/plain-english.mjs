@@ -36,7 +36,7 @@ export function sentencesOf(text) {
   const tokens = parseMarkdown(text);
   let line = 1;
   return tokens.flatMap((token, index) => {
-    line = token.map == null ? line : token.map[0] + 1;
+    line = token.map ? token.map[0] + 1 : line;
     if (token.type !== 'inline') return [];
     const { type } = tokens[index - 1];
     const isHeading = type === 'heading_open';

@@ -68,7 +68,7 @@ export function linksOf(tokens) {
   let line = 1;
   return tokens.flatMap((token) => {
     // Cells of a table have no line of their own.
-    line = token.map == null ? line : token.map[0] + 1;
+    line = token.map ? token.map[0] + 1 : line;
     const at = line;
     return (token.children ?? []).flatMap((child) => {
       const address = child.attrGet?.('href') ?? child.attrGet?.('src');
