@@ -43,7 +43,7 @@ export function sentencesOf(text) {
     const end = type === 'td_open' ? /(?<=[.!?;]["”)]?)\s+/ : /(?<=[.!?]["”)]?)\s+/;
     const words = (token.children ?? [])
       .map(({ type, content }) =>
-        type === 'text' ? content : type === 'code_inline' ? 'CODE' : /break$/.test(type) ? '\n' : '',
+        type === 'text' ? content : type === 'code_inline' ? 'CODE' : type.endsWith('break') ? '\n' : '',
       )
       .join('');
     const at = line;
