@@ -130,12 +130,17 @@ EXPOSE 8081 4400
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 CMD ["health-probe"]
 ENTRYPOINT ["tini", "--", "location-agent"]
 CMD ["start"]
-ARG VERSION=0.0.0
-ARG REVISION=unknown
-ARG CREATED=1970-01-01T00:00:00Z
+# Without arguments, the labels that nobody knows are empty. scripts/images.mjs and the release set all of them.
+ARG VERSION=0.1.0
+ARG REVISION=
+ARG CREATED=
+ARG SOURCE=
 LABEL org.opencontainers.image.title="private-location-agent" \
       org.opencontainers.image.description="Runs monitoring checks inside a private network, and the monitoring service that schedules them" \
       org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.vendor="private-location-agent" \
+      org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.documentation="${SOURCE:+${SOURCE}#readme}" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.created="${CREATED}"

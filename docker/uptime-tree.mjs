@@ -14,7 +14,7 @@ const dist = join(root, 'dist');
 /** Files that the image does not contain; only lazy imports may lead there. It keeps two files of script/ that only handle folders. */
 const leftOut = [
   /^(script\/(?!process\/(outside-folder|remove-tree)\.js$)|service\/|targets\/)/,
-  /^commands\/(?!(start|command|doctor\/[\w-]+)\.js$)/,
+  /^commands\/(?!(start|command|service-manager|last-words|line\/[\w-]+|doctor\/[\w-]+)\.js$)/,
   /^commands\/doctor\/scripts\.js$/,
   /^executors\/(api|browser|multi-step|playwright|check-script|api-scripts)\.js$/,
 ];

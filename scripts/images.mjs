@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { misused, readCommandLine } from './command-line.mjs';
 import { layersOf } from './images/layers.mjs';
 import { measure } from './images/measure.mjs';
+import { publicRemote, webPage } from './release/provenance.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const megabyte = 1e6;
@@ -72,9 +73,10 @@ function build(name, { file, args }) {
   const all = {
     ...args,
     VERSION: version,
-    REVISION: git('rev-parse', 'HEAD') ?? 'unknown',
+    REVISION: git('rev-parse', 'HEAD') ?? '',
     // The commit's date, so that the same sources produce the same image.
-    CREATED: git('log', '-1', '--format=%cI') ?? '1970-01-01T00:00:00Z',
+    CREATED: git('log', '-1', '--format=%cI') ?? '',
+    SOURCE: webPage(publicRemote(git('remote', 'get-url', 'origin') ?? '') ?? ''),
   };
   const flags = Object.entries(all).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
   if (values['no-cache']) flags.push('--no-cache');

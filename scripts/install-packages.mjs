@@ -15,7 +15,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { withLock } from './lock.mjs';
 
 /** The files that an install needs. npm gets its settings on the command line, so .npmrc (for creating the lock file) is not one. */
@@ -31,7 +31,9 @@ export function stampOf(folder, add = () => undefined) {
 
 /** Resolves with npm's output; rejects if npm fails. npm is killed when this process is. */
 function npmCi(folder) {
-  const npm = process.env.npm_execpath;
+  // The npm of this Node, if there is one, because a bundled Node is not on the PATH.
+  const beside = join(dirname(process.execPath), '..', 'lib', 'node_modules', 'npm', 'bin', 'npm-cli.js');
+  const npm = process.env.npm_execpath ?? (existsSync(beside) ? beside : undefined);
   // On the command line, because npm passes the settings of the project in which it was started to its children.
   const args = [
     'ci',

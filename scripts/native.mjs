@@ -6,7 +6,7 @@
  * - the raw-socket helper, src/native/raw-socket → build/native/raw-socket. Images give it the capability to open raw sockets.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -121,7 +121,7 @@ export function buildNative() {
   return reasons.filter((reason) => reason !== null).join('\n') || null;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const reason = buildNative();
   if (reason) {
     process.stderr.write(`${reason}\n`);

@@ -2,18 +2,21 @@
  * Creates a release, locally or in the release workflow:
  *   check  [--tag v1.2.3]                           verifies that CHANGELOG.md, Chart.yaml and package.json agree; with a tag, also that nothing is pending
  *   images --repository R [--push] [--dry-run]      builds all images for amd64 and arm64; writes their digests to images.json
- *   pack   [--image NAME@sha256:…] [--uncommitted]  writes npm package, chart, bills of materials, provenance, SHA256SUMS
+ *   pack   [--image NAME@sha256:…] [--uncommitted] [--without-deb]
+ *          writes npm package, chart, Debian package (for this processor), bills of materials, provenance, SHA256SUMS
+ *   publish --repository R [--dry-run]              publishes the written files: npm package, chart to oci://, all files to the tag's release
  * Output goes to dist-release/ (or --out DIR). docs/upgrade.md explains version numbers.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { misused, readCommandLine } from './command-line.mjs';
 import { changelogMistakes } from './release/changelog.mjs';
 import { buildImages, buildxArguments, images } from './release/images.mjs';
-import { builderOf, provenance, publicRemote } from './release/provenance.mjs';
+import { builderOf, provenance, publicRemote, webPage } from './release/provenance.mjs';
+import { publishCommands, releasedFiles } from './release/publish.mjs';
 import { billedFolders, billOf } from './release/sbom.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -25,7 +28,8 @@ const started = new Date().toISOString();
 const commands = {
   check: { run: check, takes: ['tag'] },
   images: { run: publishImages, takes: ['repository', 'push', 'dry-run'] },
-  pack: { run: packAll, takes: ['image', 'uncommitted'] },
+  pack: { run: packAll, takes: ['image', 'uncommitted', 'without-deb'] },
+  publish: { run: publishFiles, takes: ['repository', 'dry-run'] },
 };
 const { values: given, positionals } = readCommandLine('release', {
   allowPositionals: true,
@@ -36,6 +40,7 @@ const { values: given, positionals } = readCommandLine('release', {
     'dry-run': { type: 'boolean' },
     image: { type: 'string', multiple: true },
     uncommitted: { type: 'boolean' },
+    'without-deb': { type: 'boolean' },
     out: { type: 'string' },
   },
 });
@@ -46,8 +51,8 @@ if (!Object.hasOwn(commands, command) || more.length > 0) {
 }
 const idle = Object.keys(given).find((name) => name !== 'out' && !commands[command].takes.includes(name));
 if (idle !== undefined) {
-  const owner = Object.keys(commands).find((name) => commands[name].takes.includes(idle));
-  misused('release', `--${idle} is an option of ${owner}, not of ${command}`);
+  const owners = Object.keys(commands).filter((name) => commands[name].takes.includes(idle));
+  misused('release', `--${idle} is an option of ${owners.join(' and ')}, not of ${command}`);
 }
 const values = { repository: 'location-agent', push: false, image: [], out: 'dist-release', ...given };
 // The form that registries accept: a host with a port, and names in lower case.
@@ -95,9 +100,35 @@ function npmPack() {
   return JSON.parse(done.stdout)[0].filename;
 }
 
+/** Builds the Debian package into `out`. Returns its file name. */
+function debPackage(time) {
+  const env = { ...process.env, SOURCE_DATE_EPOCH: String(Date.parse(time) / 1000) };
+  const args = [join(root, 'scripts', 'deb.mjs'), '--out', out];
+  const done = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', env });
+  if (done.status !== 0) throw new Error(`${(done.stderr ?? '').trim()} (--without-deb leaves it out)`);
+  return basename(done.stdout.trim());
+}
+
+/** Publishes the files that `pack` wrote, after their digests have been verified. */
+function publishFiles() {
+  const files = releasedFiles(out);
+  const names = files.map(({ name }) => name);
+  for (const { command, args } of publishCommands({ names, version, repository: values.repository })) {
+    const line = [command, ...args].join(' ');
+    if (values['dry-run']) {
+      process.stdout.write(`${line}\n`);
+      continue;
+    }
+    say(line);
+    const done = spawnSync(command, args, { cwd: out, stdio: 'inherit' });
+    if (done.status !== 0)
+      throw new Error(`${line} failed (${done.error?.message ?? `exit code ${done.status}`})`);
+  }
+}
+
 /** Names of the files that `pack` and `images` write. */
 const ofRelease =
-  /^([\w.-]+\.tgz|sbom-[\w.-]+\.cdx\.json|provenance\.intoto\.json|SHA256SUMS|images\.json|\.image-\d+\.json)$/;
+  /^([\w.-]+\.tgz|[\w.-]+\.deb|sbom-[\w.-]+\.cdx\.json|provenance\.intoto\.json|SHA256SUMS|images\.json|\.image-\d+\.json)$/;
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
 function check() {
@@ -115,6 +146,11 @@ function check() {
     const found = new RegExp(`^${field}: *'?"?([^'"\\s]+)`, 'm').exec(readFileSync(chart, 'utf8'))?.[1];
     if (found !== version) mistakes.push(`${field} in charts/agent/Chart.yaml is ${found}, not ${version}`);
   }
+  for (const file of ['Dockerfile', 'Dockerfile.uptime', 'Dockerfile.dev']) {
+    const found = /^ARG VERSION=(.*)$/m.exec(readFileSync(join(root, file), 'utf8'))?.[1];
+    if (found !== undefined && found !== version)
+      mistakes.push(`VERSION in ${file} is ${found}, not ${version}`);
+  }
   for (const mistake of mistakes) say(mistake);
   if (mistakes.length > 0) process.exitCode = 1;
   else say(`CHANGELOG.md and all versions match ${version}`);
@@ -123,7 +159,8 @@ function check() {
 function publishImages() {
   const source = sourceOf();
   const { repository, push } = values;
-  const options = { repository, version, commit: source.commit, time: source.time, push };
+  const page = webPage(source.uri);
+  const options = { repository, version, commit: source.commit, time: source.time, source: page, push };
   if (values['dry-run']) {
     const lines = images.map((image) => {
       const { args } = buildxArguments(image, { ...options, metadataFile: 'image.json' });
@@ -176,6 +213,10 @@ async function packAll() {
     const { chartArchive } = await import('./release/archive.mjs');
     const { name, bytes } = await chartArchive(chart, { version, time: source.time });
     subjects.push(keep(name, bytes));
+  }
+  if (values['without-deb'] !== true) {
+    const deb = debPackage(source.time);
+    subjects.push(keep(deb, readFileSync(join(out, deb))));
   }
   const folders = billedFolders(root);
   const bills = folders.map((each) =>

@@ -70,6 +70,12 @@ const wanted = [
   },
   {
     modes: ['test'],
+    has: () => onPath('systemd-analyze'),
+    packages: ['systemd'],
+    purpose: 'the analysis of the systemd units in the tests',
+  },
+  {
+    modes: ['test'],
     has: () => onPath('setpriv'),
     packages: ['util-linux'],
     purpose: 'unprivileged children for the tests',

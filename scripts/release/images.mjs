@@ -22,10 +22,17 @@ export const images = [
 ];
 
 /** The docker arguments for one image. Its bill of materials and provenance are attached as attestations. */
-export function buildxArguments(image, { repository, version, commit, time, push, metadataFile }) {
+export function buildxArguments(image, { repository, version, commit, time, source, push, metadataFile }) {
   const name = `${repository}${image.suffix}:${image.tag(version)}`;
   const base = image.onFull === true ? { BASE: `${repository}:${version}` } : {};
-  const labels = { VERSION: version, REVISION: commit, CREATED: time, ...base, ...image.args };
+  const labels = {
+    VERSION: version,
+    REVISION: commit,
+    CREATED: time,
+    SOURCE: source,
+    ...base,
+    ...image.args,
+  };
   return {
     name,
     args: [

@@ -58,3 +58,9 @@ export function builderOf(env) {
     invocation: `${server}/${repository}/actions/runs/${env.GITHUB_RUN_ID}/attempts/${env.GITHUB_RUN_ATTEMPT}`,
   };
 }
+
+/** The web page of a source, for the labels of images; empty if it has none. */
+export function webPage(uri) {
+  const address = uri.replace(/^git\+/, '').replace(/\.git$/, '');
+  return address.startsWith('https://') ? address : '';
+}

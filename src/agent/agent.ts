@@ -47,6 +47,8 @@ export type Agent = AgentEnd & {
   start: () => Promise<void>;
   /** Address of the probes and metrics; known after `start`. */
   readonly healthUrl: string;
+  /** False if a loop of the agent is stuck. */
+  isAlive: () => boolean;
   /** Resolves with the reason if the agent cannot continue; call `stop` then. */
   readonly failed: Promise<FatalError>;
 };
@@ -79,6 +81,7 @@ const maxHeldJobs = 10_000;
 export function createAgent(options: AgentOptions): Agent {
   let starting: ReturnType<typeof startParts> | null = null;
   let healthUrl = '';
+  let isAlive = () => true;
   let fail: (error: FatalError) => void = () => undefined;
   const failed = new Promise<FatalError>((resolve) => (fail = resolve));
   // Wait for the start to finish: a half-started agent cannot be stopped in order.
@@ -86,11 +89,12 @@ export function createAgent(options: AgentOptions): Agent {
   return {
     start: async () => {
       starting = startParts(options, fail);
-      ({ healthUrl } = await starting);
+      ({ healthUrl, isAlive } = await starting);
     },
     get healthUrl() {
       return healthUrl;
     },
+    isAlive: () => isAlive(),
     failed,
     drain: async () => (await (await started())?.drain()) ?? { cut: 0 },
     cancel: () => void started()?.then((parts) => parts?.cancel()),
@@ -208,6 +212,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     everyMs: options.runtimesEveryMs,
   });
 
+  const isAlive = () => !helloWatch.isStuck() && !claiming.isStuck();
   const health = await startHealthServer({
     port: config.healthPort,
     host: config.healthHost,
@@ -218,7 +223,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       clockSkewMs: session.clockSkewMs(),
       lostResults: { dropped: metrics.resultsDropped, damaged: metrics.resultsDamaged },
       takesNoJobs: guards.takesNoJobs(),
-      alive: !helloWatch.isStuck() && !claiming.isStuck(),
+      alive: isAlive(),
     }),
     metricsPage: createLazyMetricsPage({ ...jobParts, metrics, guards, session, outboxLimits: limits, now }),
   }).catch(async (error: unknown) => {
@@ -258,5 +263,5 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     client,
     health,
   });
-  return { healthUrl: health.url, ...end };
+  return { healthUrl: health.url, isAlive, ...end };
 }

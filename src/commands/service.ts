@@ -12,6 +12,7 @@ import { startService, type RunningService } from '../service/service.ts';
 import { parseArguments, type Command } from './command.ts';
 import { serviceLine } from './line/service.ts';
 import { logEveryExit } from './last-words.ts';
+import { createServiceManager } from './service-manager.ts';
 
 /** `service`: runs until SIGTERM or SIGINT. Prints one line of JSON on standard output when it is ready. */
 export const service: Command = async (args, { env, stdout, logStyle }) => {
@@ -38,6 +39,7 @@ export async function runService(
   if (warning !== null) log.warn(warning);
   const expectExit = logEveryExit(log, 'the service');
   const stopped = nextSignal(log);
+  const manager = createServiceManager({ env, log, isAlive: () => true });
   let running: RunningService;
   try {
     running = await startService({ config, log });
@@ -60,11 +62,14 @@ export async function runService(
       keysFile: running.keysFile,
     };
     stdout(`${JSON.stringify(ready)}\n`);
+    manager.ready();
     const end = await Promise.race([stopped, running.failed]);
     if (end instanceof Error) throw end;
     log.info({ signal: end }, 'service is stopping');
   } finally {
+    manager.stopping();
     await withinTime(running.close(), log);
+    manager.close();
     expectExit();
   }
   return exitCodes.done;

@@ -11,6 +11,7 @@ import { internalFault } from './last-words.ts';
 import { version } from '../version.ts';
 import { parseArguments, type Command } from './command.ts';
 import { startLine } from './line/start.ts';
+import { createServiceManager } from './service-manager.ts';
 
 /** `start`: runs the agent until a signal or a rejected key stops it. */
 export const start: Command = (args, { env, logStyle }) => {
@@ -33,12 +34,14 @@ export async function runStart(env: Environment, style?: LogStyle): Promise<numb
   const warning = unverifiedTlsWarning(env);
   if (warning !== null) log.warn(warning);
   const agent = createAgent({ config, log, version, scrubber });
+  const manager = createServiceManager({ env, log, isAlive: agent.isAlive });
 
   let signals = 0;
   let ended: (end: Promise<number>) => void = () => undefined;
   const end = new Promise<number>((resolve) => (ended = resolve));
   const onSignal = () => {
     signals += 1;
+    manager.stopping();
     if (signals > 1) return agent.cancel();
     ended(agent.drain().then(({ cut }) => (cut > 0 ? exitCodes.drainCut : exitCodes.done)));
   };
@@ -51,6 +54,7 @@ export async function runStart(env: Environment, style?: LogStyle): Promise<numb
   process.on('uncaughtException', onUncaught).on('unhandledRejection', onUncaught);
   try {
     await agent.start();
+    manager.ready();
     const how = await Promise.race([end, agent.failed]);
     if (how instanceof FatalError) {
       await agent.stop();
@@ -58,6 +62,7 @@ export async function runStart(env: Environment, style?: LogStyle): Promise<numb
     }
     return how;
   } finally {
+    manager.close();
     process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
     process.off('uncaughtException', onUncaught).off('unhandledRejection', onUncaught);
   }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { toError } from '../errors.ts';
 
 /** A port of the addon: an ICMP socket with its requests in flight. */
@@ -89,6 +90,8 @@ export type Native = {
    * errno.
    */
   readNeighbours6: () => string | number;
+  /** Sends a datagram of at most 255 bytes to the socket of the service manager. 0 or a negative errno. */
+  notifyManager: (socket: string, message: string) => number;
   /** Other processes of the same user then cannot read or debug this process. 0 or a negative errno. */
   setNonDumpable: () => number;
 };
@@ -125,10 +128,17 @@ function load(): { native: Native | null; reason: string | null } {
   return loaded;
 }
 
+/** The command that builds the C parts: with paths, unless the current folder is this package. */
+export function buildCommand(): string {
+  const folder = fileURLToPath(new URL('../..', import.meta.url));
+  if (relative(folder, process.cwd()) === '') return 'node scripts/native.mjs';
+  return `${process.execPath} ${join(folder, 'scripts', 'native.mjs')}`;
+}
+
 function loadOnce(): { native: Native | null; reason: string | null } {
   const file = addonFile();
   if (file === null) {
-    return { native: null, reason: 'the native addon was not built (run: node scripts/native.mjs)' };
+    return { native: null, reason: `the native addon was not built (run: ${buildCommand()})` };
   }
   try {
     // The addon is built from this folder's own sources, which the type describes.

@@ -61,7 +61,15 @@ describe.each(readdirSync(folder))('%s', (name) => {
       workflow.jobs,
     )) {
       const writes = Object.entries(permissions).filter(([, level]) => level !== 'read');
-      expect(writes, job).toEqual(job === 'publish' ? [['packages', 'write']] : []);
+      expect(writes, job).toEqual(
+        job === 'publish'
+          ? [
+              ['contents', 'write'],
+              ['packages', 'write'],
+              ['id-token', 'write'],
+            ]
+          : [],
+      );
       if (uses !== undefined) continue;
       expect(minutes, job).toBeLessThanOrEqual(180);
       expect(on, job).not.toMatch(/latest|self-hosted/);
@@ -86,5 +94,6 @@ test('a release contains the tested commit, for both architectures, with all its
     'scripts/setup.mjs build',
     'scripts/release.mjs images',
     'scripts/release.mjs pack',
+    'scripts/release.mjs publish',
   ]);
 });

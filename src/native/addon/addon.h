@@ -25,4 +25,7 @@ bool export_capture(napi_env env, napi_value exports);
 /* IPv6 neighbours of this host: neighbours.c. */
 bool export_neighbours(napi_env env, napi_value exports);
 
+/* Messages to the service manager: notify.c. */
+bool export_notify(napi_env env, napi_value exports);
+
 #endif

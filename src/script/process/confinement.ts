@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { toError } from '../../errors.ts';
 import { launcherFile, probeLauncher, type LauncherProbe } from '../../native/launcher.ts';
+import { buildCommand } from '../../native/native.ts';
 
 /** Layers between a script and this host, in addition to Node's own permission model. */
 export type Layer =
@@ -68,7 +69,7 @@ export function confinement(): Promise<Confinement> {
 async function probe(): Promise<Confinement> {
   const file = launcherFile();
   if (file === null) {
-    const missing = 'the launcher was not built: scripts run unconfined (run: node scripts/native.mjs)';
+    const missing = `the launcher was not built: scripts run unconfined (run: ${buildCommand()})`;
     return { ...nothing, missing: [missing] };
   }
   try {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -256,6 +256,14 @@ test('missing parts are reported with the remedy: a script, or another image', (
   expect([runtimeRemedy('2025.04'), enginesRemedy()]).toEqual([
     'node scripts/runtime.mjs install 2025.04',
     'node scripts/engines.mjs install',
+  ]);
+  // In a global install, the current folder is another one: the remedy works from everywhere.
+  const installed = join(folder, 'installed');
+  mkdirSync(join(installed, 'scripts'), { recursive: true });
+  for (const script of ['runtime.mjs', 'engines.mjs']) writeFileSync(join(installed, 'scripts', script), '');
+  expect([runtimeRemedy('2025.04', installed), enginesRemedy(installed)]).toEqual([
+    `${process.execPath} ${installed}/scripts/runtime.mjs install 2025.04`,
+    `${process.execPath} ${installed}/scripts/engines.mjs install`,
   ]);
   const inImage = [runtimeRemedy('2025.04', folder), enginesRemedy(folder)].join('\n');
   expect(inImage).not.toContain('scripts/');
