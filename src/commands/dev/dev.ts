@@ -13,6 +13,7 @@ import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { createLog } from '../../log.ts';
 import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
 import { startService, type RunningService } from '../../service/service.ts';
+import { startMailTarget } from '../../targets/mail-target.ts';
 import { startTargets, type TargetPorts } from '../../targets/targets.ts';
 import { parseArguments, type Command } from '../command.ts';
 import { devLine } from '../line/dev.ts';
@@ -42,7 +43,8 @@ export const dev: Command = async (args, { env, stdout, stderr, logStyle = jsonS
   const level = readLogLevel(env);
   const agentSettings = readAgentSettings(env);
   // The requests that dev makes to print results would exceed the request limit of one key.
-  const config = readServiceConfig({ SERVICE_RATE_LIMIT: '0', ...env });
+  const settings = { SERVICE_RATE_LIMIT: '0', ...env };
+  let config = readServiceConfig(settings);
   const isText = logStyle.format === 'text';
   // With JSON, every line on standard error is an object.
   const print = (line: string): void =>
@@ -56,6 +58,14 @@ export const dev: Command = async (args, { env, stdout, stderr, logStyle = jsonS
   try {
     const targets = await startTargets();
     closers.push(targets.close);
+    if (config.notifications.smtpUrl === null) {
+      const mailbox = await startMailTarget({
+        folder: join(config.dataDir, 'mailbox'),
+        onMail: ({ to, file }) => print(`mail to ${to.join(', ')}: ${file}`),
+      });
+      closers.push(mailbox.close);
+      config = readServiceConfig({ ...settings, SMTP_URL: `smtp://127.0.0.1:${mailbox.port}` });
+    }
     signals.stopped.throwIfAborted();
 
     let scrubber = createScrubber(secretsOf(config));
