@@ -20,6 +20,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 120_000,
+    // The default of one second fails on a busy machine. A condition that never holds ends with its test.
+    expect: { poll: { timeout: 18_000 } },
     // All tests have ended by then.
     teardownTimeout: 2_000,
     projects: [

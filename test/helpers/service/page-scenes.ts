@@ -115,8 +115,8 @@ export async function openScene(
 export function watchLoading(page: Page, expect: ExpectStatic): () => Promise<void> {
   const open = new Set<Request>();
   page.on('request', (request) => !request.url().endsWith('/v1/events') && open.add(request));
-  for (const end of ['requestfinished', 'requestfailed'] as const)
-    page.on(end, (request: Request) => open.delete(request));
+  page.on('requestfinished', (request) => open.delete(request));
+  page.on('requestfailed', (request) => open.delete(request));
   return async () => {
     await expect.poll(() => open.size, { timeout: 30_000 }).toBe(0);
     // Not waitForFunction: the policy of the pages blocks what it evaluates.
