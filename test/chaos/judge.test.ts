@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ChaosCheck, Facts, Notification, StoredResult } from './facts.ts';
-import { judge, momentsOf } from './judge.ts';
+import { examplesOf, judge, momentsOf } from './judge.ts';
 
 /** The oracle must be able to say no: each rule is broken once. */
 
@@ -151,4 +151,13 @@ test('a probe of an agent that died belongs to the delivery that it did not fini
   ];
   expect(judge(facts({ jobs, results, probes })).violations).toEqual([]);
   expect(judge(facts({ results, probes })).violations).toHaveLength(1);
+});
+
+test('of many violations of one kind, the first are shown and the others counted', () => {
+  const many = dues.map((due, index) => `url-${index}: due ${new Date(due).toISOString().slice(11)}, failed`);
+  expect(examplesOf([...many, 'url-1: another'], 2)).toEqual([
+    ...many.slice(0, 2),
+    `… and ${many.length - 2} more like the line above`,
+    'url-1: another',
+  ]);
 });

@@ -55,6 +55,18 @@ export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
   return verdict;
 }
 
+/**
+ * The violations to show: the first `most` of each kind, and how many more there are of it. Two are of one kind when they differ
+ * only in names, numbers and times.
+ */
+export function examplesOf(violations: readonly string[], most = 5): string[] {
+  const kindOf = (violation: string) => violation.replace(/^[^:]*: /, '').replace(/[0-9][0-9a-f:.-]*/g, '#');
+  return [...grouped(violations, kindOf).values()].flatMap((same) => [
+    ...same.slice(0, most),
+    ...(same.length > most ? [`… and ${same.length - most} more like the line above`] : []),
+  ]);
+}
+
 function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { judge, type Verdict } from './judge.ts';
+import { examplesOf, judge, type Verdict } from './judge.ts';
 import { killEverything, sleep } from './programs.ts';
 import { randomFrom } from './random.ts';
 import type { Scenario } from './scenario.ts';
@@ -61,8 +61,7 @@ for (const scenario of wanted.length > 0 ? wanted : scenarios) {
   try {
     const { verdict, notes } = await play(scenario);
     for (const note of notes) console.log(`   ${note}`);
-    for (const violation of verdict.violations.slice(0, 30)) console.log(`   WRONG ${violation}`);
-    if (verdict.violations.length > 30) console.log(`   … and ${verdict.violations.length - 30} more`);
+    for (const line of examplesOf(verdict.violations)) console.log(`   WRONG ${line}`);
     if (verdict.violations.length > 0) failed += 1;
     const seconds = Math.round((performance.now() - began) / 1000);
     const row =

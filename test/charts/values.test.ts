@@ -94,6 +94,8 @@ test('every variable of the agent is set by the chart, or left to extraEnv on pu
     'NPM_CONFIG_REGISTRY',
     'PLAYWRIGHT_DOWNLOAD_HOST',
     'REFERENCE_TARGETS',
+    'LOG_FORMAT',
+    'NO_COLOR',
     // Probes of the kubelet come from outside the pod, so the chart refuses it.
     'AGENT_HEALTH_HOST',
   ];

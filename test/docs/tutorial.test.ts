@@ -39,7 +39,7 @@ afterAll(async () => {
   await dev.exited;
   killAll();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+}, 115_000);
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -74,7 +74,7 @@ test('wrong arguments', async () => {
   const { usage, couldNotRun } = exitCodes;
   expect(await failureOf([bare, '--type', 'BROWSER'])).toEqual({
     exitCode: usage,
-    message: '--type is not for a suite folder; see location-agent --help',
+    message: '--type is not for a suite folder: see location-agent run --help',
   });
   expect((await failureOf([join(bare, 'script.ts'), '--project', 'x'])).message).toMatch(
     /--project is not for scripts/,

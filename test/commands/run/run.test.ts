@@ -167,11 +167,11 @@ test('a check that cannot run reports why, with its exit code', async () => {
   const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
   expect(await rejection(run([], io))).toEqual([
     64,
-    'run needs the file of a check, or the folder of a suite; see location-agent --help',
+    'run needs the file of a check, or the folder of a suite: see location-agent run --help',
   ]);
   expect(await rejection(run(['a', 'b'], io))).toEqual([
     64,
-    'run takes one file or folder; see location-agent --help',
+    'run takes one file or folder: see location-agent run --help',
   ]);
   expect(await rejection(run([join(folder, 'none.json')], io))).toEqual([
     2,

@@ -245,7 +245,7 @@ describe.skipIf(!canUseNamespaces)('ping socket in a network of its own', () => 
     expect(refused).toMatchObject({
       code: 'ICMP_UNAVAILABLE',
       error: expect.stringMatching(
-        /^cannot ping over IPv4: ping socket: the native addon was not built \(run: node scripts\/native\.mjs\); raw-socket package: /,
+        /^cannot ping over IPv4: ping socket: the native addon was not built \(run: \S*node \S*scripts\/native\.mjs\); raw-socket package: /,
       ) as string,
     });
   });

