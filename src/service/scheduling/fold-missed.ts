@@ -26,8 +26,8 @@ type Folded = {
 /**
  * Folds missed runs into the open record or into new ones, so that no moment is in two records. A run extends a record
  * only if both have the same reason and nothing lies between them: no run that may still take place (`live`, its due
- * moments), and, for runs before the record, no moment at all (`stepMs` is the time between two runs). A run that took
- * place after the record has closed it, so it is not `open`.
+ * moments), and no moment at all (`stepMs` is the time between two runs). The second rule is for a record that was written
+ * after a later run had ended: that run closed no record, because there was none yet.
  */
 export function foldMissed(options: {
   open: OpenMissed | null;
@@ -53,7 +53,8 @@ export function foldMissed(options: {
     const last = current?.to ?? record?.to.getTime() ?? -Infinity;
     const rest = after(item, last);
     if (rest === null) continue;
-    const joins = (current?.code ?? record?.reason) === rest.code && isFreeBetween(last, rest.from);
+    const isSame = (current?.code ?? record?.reason) === rest.code;
+    const joins = isSame && rest.from - last <= stepMs && isFreeBetween(last, rest.from);
     if (joins && current !== undefined) {
       newer.splice(-1, 1, { ...current, to: rest.to, count: current.count + rest.count });
     } else if (joins && record !== null) {
