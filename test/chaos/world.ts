@@ -283,7 +283,9 @@ async function tcpRequest(world: World, name: string, host: string): Promise<obj
 async function settle(world: World, from: number, to: number): Promise<Facts> {
   const end = Date.now() + 120_000;
   for (;;) {
-    const [jobs, results] = [await world.database.jobs(), await world.database.results()];
+    // Results first: a run may begin and end between the two, and its result would belong to no job.
+    const results = await world.database.results();
+    const jobs = await world.database.jobs();
     const facts: Facts = {
       checks: world.checks,
       from,
