@@ -13,7 +13,7 @@ const steps = [
   ['types', bin('tsc'), ['--noEmit']],
   ['types of the pages', bin('tsc'), ['--noEmit', '-p', 'src/service/pages/browser']],
   ['generated files', node, ['scripts/openapi.mjs', '--check']],
-  ['man page', node, ['scripts/man.mjs', '--check']],
+  ['man page, commands', node, ['scripts/man.mjs', '--check']],
   ['reference of checks', node, ['scripts/check-reference.mjs', '--check']],
   ['plain English', node, ['scripts/plain-english.mjs']],
   ['rules, dashboard, metrics', node, ['scripts/observability.mjs', '--check']],

@@ -19,7 +19,7 @@ import { Secret } from './secrets/secret.ts';
 
 /**
  * The agent's environment, read once; the service's variables are in config/service.ts. Each part of the program gets
- * its own frozen object. A malformed value causes a one-line error and exit code 78. The README has the table for
+ * its own frozen object. A malformed value causes a one-line error and exit code 78. docs/configuration.md has the table for
  * users.
  */
 

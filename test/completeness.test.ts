@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { format, resolveConfig } from 'prettier';
 import { describe, expect, test } from 'vitest';
 import {
   attemptTimeoutMs,
@@ -13,8 +14,9 @@ import { assertionGrammar } from '../src/protocol/assertions.ts';
 import { jobSchemas } from '../src/protocol/job.ts';
 import { requestSchemas } from '../src/protocol/requests.ts';
 import { executors } from '../src/executors/table.ts';
-import { commandNames } from '../src/commands/line/table.ts';
-import { variables } from '../src/config/variables.ts';
+import * as spec from '../src/commands/line/spec.ts';
+import { commandLines, commandNames } from '../src/commands/line/table.ts';
+import { secretPrefix, secretVariables, variables } from '../src/config/variables.ts';
 import { checkPaths } from '../src/service/checks/fields/paths.ts';
 import { typesWhere } from '../src/service/checks/types/table.ts';
 
@@ -84,24 +86,70 @@ test('the database knows each type whose checks may have scripts (the column has
   expect(missing).toEqual([]);
 });
 
-const documented = (heading: string): string[] => {
-  const [, part = ''] = read('README.md').split(`### ${heading}\n`);
-  const rows =
-    part
-      .split(/\n#/, 1)[0]
-      ?.split('\n')
-      .filter((line) => line.startsWith('|')) ?? [];
-  return rows.flatMap((row) => row.split('|')[1]?.match(/(?<=`)\w+(?=`)/g) ?? []);
-};
+/** The cells of all rows of tables in a page, without the rows of dashes. */
+const rowsOf = (page: string): string[][] =>
+  page
+    .split('\n')
+    .filter((line) => line.startsWith('|') && !line.startsWith('| --'))
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+const codeIn = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+const titleOf = (name: string): string[] =>
+  secretVariables.some((secret) => secret === name) ? [name, `${name}_FILE`] : [name];
 
-test('README documents exactly the variables of the table that the configuration reads', () => {
-  const rows = [...documented('Variables of the agent'), ...documented('Variables of the service')];
-  const names = rows.filter((name) => !name.endsWith('_FILE'));
-  expect(names.toSorted()).toEqual(Object.keys(variables).toSorted());
+describe('README.md', () => {
+  const readme = read('README.md');
+
+  test('has at most 120 lines, and begins with the two commands', () => {
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(120);
+    expect(readme.split('\n').slice(2, 5)).toEqual([
+      '```sh',
+      expect.stringMatching(/^npm start /),
+      expect.stringMatching(/^npm test /),
+    ]);
+  });
+
+  test('names exactly the variables of the table that the configuration reads, and marks secrets', () => {
+    const [, part = ''] = readme.split('| subject ');
+    const cells = rowsOf(part.split('\n\n', 1)[0] ?? '').map(([, names = '']) => names);
+    const named = cells.flatMap(codeIn).filter((name) => name !== `${secretPrefix}*`);
+    expect(named.toSorted()).toEqual(Object.keys(variables).toSorted());
+    const marked = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`\\\*/g)].map(([, name = '']) => name));
+    expect(marked.toSorted()).toEqual(secretVariables.toSorted());
+  });
+
+  test('names every command', () => {
+    expect(commandNames.filter((name) => !readme.includes(`location-agent ${name}`))).toEqual([]);
+  });
+
+  test('leads to every page', () => {
+    const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
+    expect(pages.filter((name) => !readme.includes(`(docs/${name})`))).toEqual([]);
+  });
 });
 
-test('README names every command', () => {
-  const readme = read('README.md');
-  const missing = commandNames.filter((name) => !readme.includes(`location-agent ${name}`));
-  expect(missing).toEqual([]);
+test('docs/configuration.md has a row for each variable, with the default of the table', () => {
+  const rows = rowsOf(read('docs', 'configuration.md')).filter(([title = '']) => title.startsWith('`'));
+  const found = rows.map(([title = '', fallback = '', meaning = '']) => {
+    expect(meaning, title).not.toBe('');
+    return [codeIn(title), fallback.replaceAll('`', '')];
+  });
+  const expected = Object.entries(variables).map(([name, [fallback]]) => [titleOf(name), fallback]);
+  const sorted = (list: unknown[]) => list.toSorted((a, b) => String(a).localeCompare(String(b)));
+  expect(sorted(found)).toEqual(sorted([...expected, [[`${secretPrefix}*`], '']]));
+});
+
+test('docs/commands.md is up to date with the table of commands (npm run man)', async () => {
+  const { commandsPage } = (await import(join(root, 'scripts', 'docs', 'commands-page.mjs'))) as {
+    commandsPage: (parts: object) => string;
+  };
+  const file = join(root, 'docs', 'commands.md');
+  const made = commandsPage({ commandLines, ...spec });
+  expect(await format(made, { ...(await resolveConfig(file)), parser: 'markdown' })).toBe(
+    readFileSync(file, 'utf8'),
+  );
 });

@@ -2,12 +2,22 @@
 export const groups = [
   {
     title: 'Start',
-    pages: ['README.md', 'docs/tutorial.md', 'docs/faq.md', 'docs/troubleshooting.md', 'docs/pages.md'],
+    pages: [
+      'README.md',
+      'docs/tutorial.md',
+      'docs/npm-start.md',
+      'docs/how-it-works.md',
+      'docs/faq.md',
+      'docs/troubleshooting.md',
+      'docs/pages.md',
+    ],
   },
   {
     title: 'Checks',
     pages: [
       'docs/checks.md',
+      'docs/run-a-check.md',
+      'docs/checks-as-code.md',
       'docs/scripts-in-the-service.md',
       'docs/api-scripts.md',
       'docs/suites.md',
@@ -33,10 +43,13 @@ export const groups = [
   {
     title: 'Operate',
     pages: [
+      'docs/first-agent.md',
       'docs/operations.md',
       'docs/configuration.md',
+      'docs/commands.md',
       'docs/docker.md',
       'docs/kubernetes.md',
+      'docs/debian.md',
       'docs/metrics.md',
       'docs/network-evidence.md',
       'docs/own-network.md',

@@ -1,6 +1,6 @@
 /**
  * The table of all variables that the programs read: default and meaning, as `--help` and the man page show them. The
- * readers in read.ts accept only these names. The README has the same rows with more words.
+ * readers in read.ts accept only these names. docs/configuration.md has the same rows with more words.
  */
 
 type Row = readonly [fallback: string, meaning: string];
