@@ -73,7 +73,13 @@ import { Timeline } from './timeline/schema.ts';
 import { registerOverview } from './overview/routes.ts';
 import { ChecksOverview } from './overview/schema.ts';
 import { registerProjects } from './projects/routes.ts';
-import { Project, ProjectChange, ProjectDeployment, ProjectPlan } from './projects/schema.ts';
+import {
+  Project,
+  ProjectChange,
+  ProjectDeployment,
+  ProjectPlan,
+  ProjectResources,
+} from './projects/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
 import { registerSuiteRuns, SuiteRuns } from './results/suite-run-routes.ts';
 import { ActiveRuns, registerActiveRuns } from './sessions/active-run-routes.ts';
@@ -164,6 +170,7 @@ const components = [
   ProjectChange,
   Project,
   ProjectPlan,
+  ProjectResources,
   ProjectDeployment,
   Account,
   ApiKey,

@@ -35,6 +35,7 @@ const longest = [
   'service/scheduling/scheduler',
   'service/scheduling/missed-runs',
   'commands/run/run-folder',
+  'commands/project/export',
   'service/db/volume',
   'fuzz/all-targets',
   'fuzz/zzuf',

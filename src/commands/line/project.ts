@@ -70,3 +70,30 @@ export const validateLine = {
   examples: [{ command: 'location-agent validate monitoring', does: 'checks the files in monitoring' }],
   exitCodes: { 0: null, 1: 'the files are not valid', 2: null, 64: null, 78: null },
 } as const satisfies CommandSpec;
+
+export const exportLine = {
+  name: 'export',
+  arguments: '[DIR]',
+  complete: 'folder',
+  summary: 'writes the resources of the account as files',
+  description: [
+    'Writes YAML files that plan and apply read into DIR (the current folder if absent). Fields with default values are left out, and the same account always gives the same files.',
+    'Secret values are not exported: the files name environment variables in their place.',
+  ],
+  options: {
+    project: { type: 'string', value: 'ID', help: 'only resources of this project' },
+    unowned: { type: 'boolean', default: false, help: 'only resources that no project owns' },
+    overwrite: { type: 'boolean', default: false, help: 'writes over files that differ' },
+  },
+  variables: ['accountKey', 'connection', 'common'],
+  examples: [
+    { command: 'location-agent export monitoring', does: 'writes all resources as files in monitoring' },
+  ],
+  exitCodes: {
+    0: null,
+    2: 'files would be overwritten, or the service cannot be reached',
+    64: null,
+    77: null,
+    78: null,
+  },
+} as const satisfies CommandSpec;

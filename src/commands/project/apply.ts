@@ -1,15 +1,12 @@
-import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError } from '../../errors.ts';
-import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
-import { parseArguments, usageError, type Command, type CommandContext } from '../command.ts';
+import { fieldsOf, type Fields } from '../../json-values.ts';
+import type { Command, CommandContext } from '../command.ts';
 import { applyLine, planLine } from '../line/project.ts';
-import { printable } from '../terminal-text.ts';
-import { createClient, type Client } from './client.ts';
-import { readProject, type FileResource, type ProjectFiles } from './files.ts';
+import type { Client } from './client.ts';
+import type { ProjectFiles } from './files.ts';
 import { changesOf, planLines } from './report.ts';
-import { problemsOf } from './validate.ts';
+import { bodyOf, refused, withProject } from './with-project.ts';
 
 /** Exit code of `plan` if there are changes. */
 const hasChanges = 2;
@@ -46,51 +43,6 @@ export const apply: Command = async (args, context) =>
     return refused({ status: 400, body: fieldsOf(ended['error']) }, files, context.stderr);
   });
 
-type Run = {
-  client: Client;
-  files: ProjectFiles;
-  values: { keep: boolean; json: boolean; yes: boolean; schedule: boolean };
-  /** Fires with Ctrl-C. */
-  signal: AbortSignal;
-};
-
-async function withProject(
-  args: readonly string[],
-  { env, stderr }: CommandContext,
-  spec: typeof planLine | typeof applyLine,
-  work: (run: Run) => Promise<number>,
-): Promise<number> {
-  const { values, positionals } = parseArguments(args, spec);
-  const [folder = '.', ...others] = positionals;
-  if (others.length > 0) throw usageError(`${spec.name} takes one folder`, spec);
-  const files = await filesOf(folder, env);
-  const problems = [...files.problems, ...problemsOf(files)];
-  for (const problem of problems) stderr(`${printable(problem)}\n`);
-  if (problems.length > 0) return exitCodes.failed;
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  process.once('SIGINT', stop).once('SIGTERM', stop);
-  const client = await createClient(env, new AbortController().signal);
-  try {
-    return await work({
-      client,
-      files,
-      values: { yes: false, schedule: false, ...values },
-      signal: stopping.signal,
-    });
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
-    client.close();
-  }
-}
-
-const filesOf = (folder: string, env: Environment) => readProject(resolve(folder), env);
-
-const bodyOf = ({ project, resources }: ProjectFiles) => ({
-  project,
-  resources: resources.map(({ place: _place, ...resource }) => resource),
-});
-
 type Printing = { stderr: (text: string) => void };
 
 async function previewOf(
@@ -108,30 +60,7 @@ async function previewOf(
   return null;
 }
 
-/** Prints why the service refuses a project: with the place of each field. */
-function refused(
-  { status, body }: { status: number; body: Readonly<Fields> },
-  { resources }: ProjectFiles,
-  stderr: (text: string) => void,
-): number {
-  const named = Object.entries(fieldsOf(body['attributes']));
-  for (const [path, reasons] of named) {
-    for (const reason of itemsOf(reasons)) stderr(`${printable(lineAt(resources, path, String(reason)))}\n`);
-  }
-  stderr(`location-agent: ${printable(String(body['message'] ?? `the service answered ${status}`))}\n`);
-  return exitCodes.failed;
-}
-
-function lineAt(resources: readonly FileResource[], path: string, reason: string): string {
-  const [resource] = resources
-    .filter(({ type, logicalId }) => `${path}.`.startsWith(`${type}/${logicalId}.`))
-    .sort((a, b) => b.logicalId.length - a.logicalId.length);
-  if (resource === undefined) return `${path} ${reason}`;
-  const field = path.slice(`${resource.type}/${resource.logicalId}.`.length);
-  return `${resource.place(field.split('.'))}: ${resource.type}/${resource.logicalId}: ${field} ${reason}`;
-}
-
-async function isConfirmed(deleted: number, { stderr }: Printing): Promise<boolean> {
+async function isConfirmed(deleted: number, { stderr }: Pick<CommandContext, 'stderr'>): Promise<boolean> {
   if (!process.stdin.isTTY) {
     stderr(
       `location-agent: ${deleted} resources would be deleted: give --yes to delete them, or --keep to keep them\n`,

@@ -22,12 +22,15 @@ export type FileResource = {
 export type ProjectFiles = {
   project: { logicalId: string; name: string; repoUrl: string | null };
   resources: FileResource[];
+  /** Ids of existing resources of one account, by type and logical id; null = none are to be taken over. */
+  adoption: { account: string; ids: ReadonlyMap<string, string> } | null;
   /** One line per problem: file, line, field and remedy. */
   problems: string[];
 };
 
 const endings = ['.yaml', '.yml', '.json'];
 const projectFile = /^project\.(ya?ml|json)$/;
+const adoptionFile = /^adopt\.ya?ml$/;
 /** Fields whose text may be in a file of its own, named by the field `<name>File`. */
 const textFields = ['script', 'localSetupScript', 'localTearDownScript'];
 
@@ -54,7 +57,8 @@ export async function readProject(folder: string, env: Environment | null): Prom
   const reader = { folder, env, defaults: isFields(checks) ? checks : {}, problems };
   const resources: FileResource[] = [];
   for (const source of sources) {
-    if (source !== head) resources.push(...(await resourcesOf(source, reader)));
+    if (source !== head && !adoptionFile.test(source.file))
+      resources.push(...(await resourcesOf(source, reader)));
   }
   checkIds(resources, problems);
   return {
@@ -64,8 +68,24 @@ export async function readProject(folder: string, env: Environment | null): Prom
       repoUrl: typeof repoUrl === 'string' ? repoUrl : null,
     },
     resources,
+    adoption: adoptionOf(sources, problems),
     problems,
   };
+}
+
+/** What `adopt.yaml` says, which `export` writes. */
+function adoptionOf(sources: readonly Source[], problems: string[]): ProjectFiles['adoption'] {
+  const source = sources.find(({ file }) => adoptionFile.test(file));
+  if (source === undefined) return null;
+  const { account, resources } = fieldsOfSource(source);
+  if (typeof account !== 'string' || !isFields(resources)) {
+    problems.push(
+      `${placeOf(source, [])}: must have account and resources: export again, or delete the file`,
+    );
+    return null;
+  }
+  const ids = Object.entries(resources).map(([key, id]): [string, string] => [key, String(id)]);
+  return { account, ids: new Map(ids) };
 }
 
 async function filesIn(folder: string): Promise<string[]> {

@@ -8,13 +8,14 @@ const signs: { readonly [action: string]: string } = {
   UPDATE: '~ update',
   DELETE: '- delete',
   DETACHED: '= detach',
+  UNCHANGED: '= attach',
 };
 
-/** Changes of a plan, without resources that stay as they are. */
+/** Changes of a plan, without resources that stay as they are and were the project's own before. */
 export const changesOf = (diff: unknown): Fields[] =>
   itemsOf(diff)
     .map((change) => ({ ...fieldsOf(change) }))
-    .filter(({ action }) => action !== 'UNCHANGED');
+    .filter(({ action, notice }) => action !== 'UNCHANGED' || typeof notice === 'string');
 
 const text = (value: unknown) => printable(JSON.stringify(value) ?? 'null');
 
@@ -37,6 +38,6 @@ export function planLines(diff: unknown): string {
     ];
   });
   const count = (action: string) => changes.filter((change) => change['action'] === action).length;
-  const numbers = `${count('CREATE')} to create, ${count('UPDATE')} to update, ${count('DELETE')} to delete, ${count('DETACHED')} to detach`;
+  const numbers = `${count('CREATE')} to create, ${count('UPDATE')} to update, ${count('DELETE')} to delete, ${count('DETACHED')} to detach${count('UNCHANGED') > 0 ? `, ${count('UNCHANGED')} to attach` : ''}`;
   return `${[...lines, changes.length === 0 ? 'no changes' : numbers].join('\n')}\n`;
 }

@@ -10,7 +10,8 @@ import { resourceTypes } from '../../service/projects/kinds.ts';
 import { resolved } from '../../service/projects/references.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
 import { validateLine } from '../line/project.ts';
-import { schemaErrors, withDefaults, type FieldErrors } from '../run/schema.ts';
+import { withDefaults } from '../../service/http/fields/defaults.ts';
+import { schemaErrors, type FieldErrors } from '../run/schema.ts';
 import { printable } from '../terminal-text.ts';
 import { readProject, type FileResource, type ProjectFiles } from './files.ts';
 

@@ -16,7 +16,8 @@ import { createProblems } from '../../service/http/problems.ts';
 import { checkSchemas, type CreateBody } from '../../service/checks/fields/schema.ts';
 import { apiScriptsOf } from '../../service/agents/job-scripts.ts';
 import { serviceCheckTypes } from '../../service/checks/types/table.ts';
-import { schemaErrors, withDefaults, type FieldErrors } from './schema.ts';
+import { withDefaults } from '../../service/http/fields/defaults.ts';
+import { schemaErrors, type FieldErrors } from './schema.ts';
 import { hourMs } from '../../durations.ts';
 
 /** The size limit of a body in the public API. */

@@ -4,7 +4,7 @@ import { validationAttributes } from '../../service/http/validation-errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
 
 /**
- * Applies the public API's schemas without its server: same defaults, same error texts. A file that `run` accepts is
+ * Applies the public API's schemas without its server, with the same error texts. A file that `run` accepts is
  * therefore a body that the service accepts.
  */
 
@@ -12,21 +12,6 @@ import { isFields, type Fields } from '../../json-values.ts';
 export type FieldErrors = { [path: string]: string[] };
 
 type SchemaError = Parameters<typeof validationAttributes>[0][number];
-
-/** `value` with the defaults of `schema` for missing fields; nothing else is changed. */
-export function withDefaults(schema: unknown, value: unknown): unknown {
-  if (!isFields(schema)) return value;
-  const settled = value === undefined ? structuredClone(schema['default']) : value;
-  if (Array.isArray(settled)) return settled.map((item: unknown) => withDefaults(schema['items'], item));
-  const { properties } = schema;
-  if (!isFields(settled) || !isFields(properties)) return settled;
-  const result: Fields = { ...settled };
-  for (const [name, property] of Object.entries(properties)) {
-    const filled = withDefaults(property, Object.hasOwn(settled, name) ? settled[name] : undefined);
-    if (filled !== undefined) result[name] = filled;
-  }
-  return result;
-}
 
 /** Validation errors of `value` by field; null = valid. */
 export function schemaErrors(schema: object, value: unknown): FieldErrors | null {

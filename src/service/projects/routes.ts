@@ -10,7 +10,10 @@ import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { findDeployment, goingDeployment } from './deployment-statements.ts';
 import { presentDeployment, registerDeployments } from './deployment-routes.ts';
-import { createDeployments, DeployError, type Deploying, type Deployments } from './deployments.ts';
+import { createDeployments, type Deployments } from './deployments.ts';
+import { createReplay, type Replay } from './replay.ts';
+import { registerResources } from './resource-routes.ts';
+import { DeployError, type Deploying } from './transaction.ts';
 import { DeleteQuery, DeployBody, DeployQuery } from './schema.ts';
 import { bindingsOf, findProject, listProjects, type ProjectRow } from './statements.ts';
 
@@ -33,13 +36,17 @@ const presentProject = ({ logicalId, name, repoUrl, resourceCount, createdAt, up
 
 /** Registers the routes of projects and of their deployments. */
 export function registerProjects(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
-  const deployments = createDeployments(deps, app.log);
+  // Made with the first request that needs them.
+  let replay: Promise<Replay> | null = null;
+  const routes = () => (replay ??= createReplay(deps, app.log));
+  const deployments = createDeployments(deps, routes, app.log);
   // Runs before the server waits for active requests. A deployment that has not finished is rolled back.
   app.addHook('preClose', () => deployments.stop());
   registerReads(api, deps);
   registerDeploy(api, deps, deployments);
   registerDelete(api, deps, deployments);
   registerDeployments(app, api, { ...deps, deployments });
+  registerResources(api, deps, routes);
 }
 
 function registerReads(api: PublicApi, { db }: ApiDeps): void {

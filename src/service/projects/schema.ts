@@ -123,6 +123,40 @@ export const Project = open(
   ),
 );
 
+const owner = Nullable(Type.String(), { description: 'The project that owns it; null = none.' });
+
+/** Answer of `GET /v1/resources`. */
+export const ProjectResources = open(
+  Type.Object(
+    {
+      accountId: Type.String({ format: 'uuid' }),
+      resources: Type.Array(
+        Type.Object({
+          type: StringEnum(resourceTypes),
+          logicalId: Type.String({ description: 'Made from the name if no project owns it.' }),
+          physicalId: Type.String(),
+          project: owner,
+          protected: Type.Boolean(),
+          payload: Type.Unsafe<Fields>({
+            type: 'object',
+            additionalProperties: true,
+            description:
+              'The body of the POST that creates one, without default values. Secret values are shown as *********.',
+          }),
+        }),
+      ),
+    },
+    { $id: 'ProjectResources', title: 'ProjectResources' },
+  ),
+);
+
+export const ResourcesQuery = strict(
+  Type.Object({
+    project: Type.Optional(Type.String({ description: 'Only resources of this project.' })),
+    unowned: Type.Boolean({ default: false, description: 'Only resources that no project owns.' }),
+  }),
+);
+
 export const ProjectPlan = open(
   Type.Object(
     {

@@ -79,6 +79,20 @@ export async function bindingsOf(db: Queryable, projectId: string): Promise<Bind
   );
 }
 
+/** The resources of an account that projects own. */
+export async function bindingsOfAccount(
+  db: Queryable,
+  accountId: string,
+): Promise<(Pick<Binding, 'type' | 'logicalId' | 'physicalId' | 'isProtected'> & { project: string })[]> {
+  return db.query(
+    `select r.type, r.logical_id as "logicalId", r.physical_id as "physicalId", r.is_protected as "isProtected",
+       p.logical_id as project
+     from project_resources r join projects p on p.id = r.project_id
+     where r.account_id = $1 and not r.is_detached order by r.type, p.logical_id, r.logical_id`,
+    [accountId],
+  );
+}
+
 /** Writes the resources of a project in one statement. */
 export async function writeBindings(
   tx: Queryable,

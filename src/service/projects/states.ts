@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { fieldsOf, isFields, itemsOf, type Fields } from '../../json-values.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import { kinds, type ResourceType } from './kinds.ts';
 import type { Caller, Replay } from './replay.ts';
 
@@ -109,6 +110,33 @@ export async function readStates(
     else if (status !== 404) throw new Error(`${item(id)} answered ${status}`);
   }
   return found;
+}
+
+/** Types whose lists leave out a part that has no mark: scripts and the files that they load. */
+const hasCode = ({ checkType }: Fields): boolean =>
+  typeof checkType === 'string' && (serviceCheckType(checkType)?.code ?? 'none') !== 'none';
+
+/** Answers for all resources of a type, whole; of types without a list, those with these ids. */
+export async function allOfType(
+  replay: Replay,
+  by: Caller,
+  { type, ids }: { type: ResourceType; ids: readonly string[] },
+): Promise<Fields[]> {
+  const { list, item, idOf } = kinds[type];
+  const listed = list === null ? [] : await readList(replay, by, list);
+  const paths = list === null ? ids.map(item) : listed.map((entry) => item(idOf(entry)));
+  const answers: Fields[] = [];
+  for (const [index, path] of paths.entries()) {
+    const entry = listed[index];
+    if (entry !== undefined && entry['isPartial'] !== true && !hasCode(entry)) {
+      answers.push(entry);
+      continue;
+    }
+    const { status, body } = await replay.send(by, { method: 'GET', path });
+    if (status === 200) answers.push(body);
+    else if (status !== 404) throw new Error(`${path} answered ${status}`);
+  }
+  return answers;
 }
 
 async function readList(

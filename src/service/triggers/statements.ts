@@ -48,6 +48,14 @@ export async function findTrigger(
   return rows[0];
 }
 
+/** What the account's triggers run, oldest first. */
+export async function listedTriggers(db: Queryable, accountId: string): Promise<TriggerOf[]> {
+  return db.query<TriggerOf>(
+    `select check_id as "checkId", group_id::float8 as "groupId" from triggers where account_id = $1 order by id`,
+    [accountId],
+  );
+}
+
 /** Returns true when there was a trigger. */
 export async function deleteTrigger(
   db: Queryable,

@@ -49,6 +49,7 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
     'POST /v1/test-sessions/{testSessionId}/cancel',
   ],
   READ_WRITE: [
+    'GET /v1/resources',
     'POST /v1/projects/deploy',
     'DELETE /v1/projects/{logicalId}',
     'POST /v1/projects/{logicalId}/deployments/{id}/cancel',

@@ -1,0 +1,101 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { exitCodes, FatalError } from '../../errors.ts';
+import { fieldsOf, itemsOf } from '../../json-values.ts';
+import { parseArguments, usageError, type Command } from '../command.ts';
+import { exportLine } from '../line/project.ts';
+import { printable } from '../terminal-text.ts';
+import { createClient, type Client } from './client.ts';
+import { filesOf, type Exported, type ExportedFile } from './exported-files.ts';
+
+/** `export [DIR] [--project ID | --unowned] [--overwrite]`: writes the resources of an account as files. */
+export const exportProject: Command = async (args, { env, stdout, stderr }) => {
+  const { values, positionals } = parseArguments(args, exportLine);
+  const [folder = '.', ...others] = positionals;
+  if (others.length > 0) throw usageError('export takes one folder', exportLine);
+  const { project, unowned, overwrite } = values;
+  if (project !== undefined && unowned)
+    throw usageError('--project and --unowned exclude each other', exportLine);
+  const client = await createClient(env, new AbortController().signal);
+  try {
+    const { files, variables, adopted } = filesOf(await read(client, { project, unowned }));
+    const target = resolve(folder);
+    if (!overwrite) await refuseToOverwrite(target, files);
+    for (const { path, text } of files) {
+      await mkdir(dirname(join(target, path)), { recursive: true });
+      await writeFile(join(target, path), text);
+    }
+    const note = (line: string) => stderr(`location-agent: ${printable(line)}\n`);
+    for (const path of await strangers(target, files))
+      note(`${path} was there before and is part of the project too: delete it if it is left over`);
+    if (variables.length > 0)
+      note(`secret values are not exported: set ${variables.join(', ')} for plan and apply`);
+    if (adopted > 0) note(`adopt.yaml lets apply take over ${adopted} resources that no project owns`);
+    stdout(`${files.length} files in ${printable(target)}\n`);
+    return exitCodes.done;
+  } finally {
+    client.close();
+  }
+};
+
+async function read(
+  client: Client,
+  { project, unowned }: { project: string | undefined; unowned: boolean },
+): Promise<Exported> {
+  const query =
+    project === undefined ? (unowned ? '?unowned=true' : '') : `?project=${encodeURIComponent(project)}`;
+  const head =
+    project === undefined ? null : await get(client, `/v1/projects/${encodeURIComponent(project)}`);
+  const { accountId, resources } = await get(client, `/v1/resources${query}`);
+  const { name, repoUrl } = { ...head };
+  return {
+    accountId: String(accountId),
+    project: {
+      logicalId: project ?? 'monitoring',
+      name: typeof name === 'string' ? name : 'Monitoring',
+      repoUrl: typeof repoUrl === 'string' ? repoUrl : null,
+    },
+    // The route answers in this form (ProjectResource).
+    resources: itemsOf(resources).map((one) => ({ ...fieldsOf(one) })) as unknown as Exported['resources'],
+  };
+}
+
+async function get(client: Client, path: string) {
+  const { status, body } = await client.call('GET', path);
+  if (status === 200) return body;
+  const reason =
+    status === 404 ? 'the account has no such project' : String(body['message'] ?? `status ${status}`);
+  throw new FatalError('CONFIGURATION', `${path}: ${reason}`, { exitCode: exitCodes.couldNotRun });
+}
+
+/** Files that differ are not written over unless the user asks for it. */
+async function refuseToOverwrite(folder: string, files: readonly ExportedFile[]): Promise<void> {
+  const differing: string[] = [];
+  for (const { path, text } of files) {
+    const now = await readFile(join(folder, path), 'utf8').catch(() => text);
+    if (now !== text) differing.push(path);
+  }
+  const [first] = differing;
+  if (first === undefined) return;
+  const more = differing.length === 1 ? '' : ` and ${differing.length - 1} more`;
+  throw new FatalError('CONFIGURATION', `${first}${more} would be overwritten in ${folder}`, {
+    exitCode: exitCodes.couldNotRun,
+    remedy: 'export into an empty folder, or give --overwrite',
+  });
+}
+
+/** Resource files of the folder that this export did not write. */
+async function strangers(folder: string, files: readonly ExportedFile[]): Promise<string[]> {
+  const own = new Set(files.map(({ path }) => path));
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && /\.(ya?ml|json)$/.test(entry.name))
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .filter(
+      (path) =>
+        !own.has(path) &&
+        !/(^|\/)(node_modules|\.[^/]+)\//.test(path) &&
+        !/(^|\/)(package|package-lock|tsconfig)\.json$/.test(path),
+    )
+    .sort();
+}

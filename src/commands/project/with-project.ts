@@ -1,0 +1,118 @@
+import { resolve } from 'node:path';
+import { exitCodes, FatalError } from '../../errors.ts';
+import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
+import { parseArguments, usageError, type CommandContext } from '../command.ts';
+import type { CommandSpec } from '../line/spec.ts';
+import { printable } from '../terminal-text.ts';
+import { createClient, type Client } from './client.ts';
+import { readProject, type FileResource, type ProjectFiles } from './files.ts';
+import { problemsOf } from './validate.ts';
+
+/** What commands on a folder and an account have in common. */
+
+export type Run<Values> = {
+  client: Client;
+  files: ProjectFiles;
+  values: Values;
+  /** Fires with Ctrl-C. */
+  signal: AbortSignal;
+};
+
+type ValuesOf<S extends CommandSpec> = ReturnType<typeof parseArguments<S['options']>>['values'];
+
+/**
+ * Reads and validates the files of a command's folder, and calls `work` with them. Returns the exit code; 1 = the files
+ * are not valid, and each problem has been printed.
+ */
+export async function withProject<const S extends CommandSpec>(
+  args: readonly string[],
+  { env, stderr }: CommandContext,
+  spec: S,
+  work: (run: Run<ValuesOf<S>>) => Promise<number>,
+): Promise<number> {
+  const { values, positionals } = parseArguments<S['options']>(args, spec);
+  const [folder = '.', ...others] = positionals;
+  if (others.length > 0) throw usageError(`${spec.name} takes one folder`, spec);
+  const read = await readProject(resolve(folder), env);
+  const problems = [...read.problems, ...problemsOf(read)];
+  for (const problem of problems) stderr(`${printable(problem)}\n`);
+  if (problems.length > 0) return exitCodes.failed;
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  const client = await createClient(env, new AbortController().signal);
+  try {
+    const files = await withAdoption(client, read, stderr);
+    return await work({ client, files, values, signal: stopping.signal });
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+    client.close();
+  }
+}
+
+/** Names the existing resources that the project takes over, in the account from which they were exported. */
+async function withAdoption(
+  client: Client,
+  files: ProjectFiles,
+  stderr: (text: string) => void,
+): Promise<ProjectFiles> {
+  const { adoption, project } = files;
+  if (adoption === null) return files;
+  const { id } = await read(client, '/v1/accounts/me');
+  if (id !== adoption.account) {
+    stderr('location-agent: adopt.yaml is of another account and has no effect here\n');
+    return files;
+  }
+  const own = await client.call('GET', `/v1/projects/${encodeURIComponent(project.logicalId)}`);
+  const bound = new Set(
+    itemsOf(own.body['resources'])
+      .map(fieldsOf)
+      .filter(({ detached }) => detached !== true)
+      .map(({ type, logicalId }) => `${String(type)}/${String(logicalId)}`),
+  );
+  const resources = files.resources.map((resource): FileResource => {
+    const key = `${resource.type}/${resource.logicalId}`;
+    const physicalId = bound.has(key) ? undefined : adoption.ids.get(key);
+    return physicalId === undefined || resource.physicalId !== undefined
+      ? resource
+      : { ...resource, physicalId };
+  });
+  return { ...files, resources };
+}
+
+async function read(client: Client, path: string): Promise<Fields> {
+  const { status, body } = await client.call('GET', path);
+  if (status === 200) return body;
+  throw new FatalError('CONFIGURATION', `the service answered ${status} to ${path}`, {
+    exitCode: exitCodes.couldNotRun,
+  });
+}
+
+/** The body of a deployment of these files. */
+export const bodyOf = ({ project, resources }: ProjectFiles) => ({
+  project,
+  resources: resources.map(({ place: _place, ...resource }) => resource),
+});
+
+/** Prints why the service refuses a project: with the place of each field. Returns the exit code. */
+export function refused(
+  { status, body }: { status: number; body: Readonly<Fields> },
+  { resources }: ProjectFiles,
+  stderr: (text: string) => void,
+): number {
+  const named = Object.entries(fieldsOf(body['attributes']));
+  for (const [path, reasons] of named) {
+    for (const reason of itemsOf(reasons)) stderr(`${printable(lineAt(resources, path, String(reason)))}\n`);
+  }
+  stderr(`location-agent: ${printable(String(body['message'] ?? `the service answered ${status}`))}\n`);
+  return exitCodes.failed;
+}
+
+function lineAt(resources: readonly FileResource[], path: string, reason: string): string {
+  const [resource] = resources
+    .filter(({ type, logicalId }) => `${path}.`.startsWith(`${type}/${logicalId}.`))
+    .sort((a, b) => b.logicalId.length - a.logicalId.length);
+  if (resource === undefined) return `${path} ${reason}`;
+  const field = path.slice(`${resource.type}/${resource.logicalId}.`.length);
+  return `${resource.place(field.split('.'))}: ${resource.type}/${resource.logicalId}: ${field} ${reason}`;
+}
