@@ -20,6 +20,7 @@ const load: { readonly [N in CommandName]: () => Promise<Command> } = {
   bundle: async () => (await import('./commands/bundle.ts')).bundle,
   plan: async () => (await import('./commands/project/apply.ts')).plan,
   apply: async () => (await import('./commands/project/apply.ts')).apply,
+  test: async () => (await import('./commands/project/test.ts')).test,
   export: async () => (await import('./commands/project/export.ts')).exportProject,
   validate: async () => (await import('./commands/project/validate.ts')).validate,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).doctor,

@@ -79,6 +79,7 @@ import {
   ProjectDeployment,
   ProjectPlan,
   ProjectResources,
+  ProjectTest,
 } from './projects/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
 import { registerSuiteRuns, SuiteRuns } from './results/suite-run-routes.ts';
@@ -171,6 +172,7 @@ const components = [
   Project,
   ProjectPlan,
   ProjectResources,
+  ProjectTest,
   ProjectDeployment,
   Account,
   ApiKey,

@@ -36,6 +36,7 @@ const longest = [
   'service/scheduling/missed-runs',
   'commands/run/run-folder',
   'commands/project/export',
+  'commands/project/test',
   'service/db/volume',
   'fuzz/all-targets',
   'fuzz/zzuf',

@@ -71,6 +71,50 @@ export const validateLine = {
   exitCodes: { 0: null, 1: 'the files are not valid', 2: null, 64: null, 78: null },
 } as const satisfies CommandSpec;
 
+export const testLine = {
+  ...withService,
+  name: 'test',
+  summary: 'runs changed checks once, before apply changes them',
+  description: [
+    'Runs the checks that apply would create or change, once and as the files describe them. Nothing in the account is changed, and the results do not count for the status of a check.',
+    'Suites can be cancelled with Ctrl-C; other runs end by themselves.',
+  ],
+  options: {
+    all: { type: 'boolean', default: false, help: 'also runs checks that did not change' },
+    name: { type: 'string', value: 'TEXT', help: 'only checks whose name contains TEXT' },
+    tag: {
+      type: 'string',
+      multiple: true,
+      value: 'TAG',
+      help: 'only checks with this tag; with commas, all of them; !TAG = not with it',
+    },
+    location: { type: 'string', value: 'CODE', help: 'runs all of them at this location' },
+    env: { type: 'string', multiple: true, value: 'NAME=VALUE', help: 'a variable for all runs' },
+    reporter: {
+      type: 'string',
+      value: 'NAME',
+      help: 'text, json, junit or markdown (text)',
+      complete: ['text', 'json', 'junit', 'markdown'],
+    },
+    out: { type: 'string', value: 'FILE', help: 'writes the report to FILE', complete: 'file' },
+  },
+  examples: [
+    { command: 'location-agent test monitoring', does: 'runs the checks that changed' },
+    {
+      command: 'location-agent test monitoring --all --tag smoke --reporter junit --out report.xml',
+      does: 'runs all checks with the tag smoke, for a CI server',
+    },
+  ],
+  exitCodes: {
+    0: 'all checks passed, or there was nothing to run',
+    1: 'a check failed',
+    2: 'the files are not valid, or a check could not run',
+    64: null,
+    77: null,
+    78: null,
+  },
+} as const satisfies CommandSpec;
+
 export const exportLine = {
   name: 'export',
   arguments: '[DIR]',

@@ -2,7 +2,7 @@ import { bundleLine } from './bundle.ts';
 import { completionLine } from './completion.ts';
 import { devLine } from './dev.ts';
 import { doctorLine } from './doctor.ts';
-import { applyLine, exportLine, planLine, validateLine } from './project.ts';
+import { applyLine, exportLine, planLine, testLine, validateLine } from './project.ts';
 import { runLine } from './run.ts';
 import { serviceLine } from './service.ts';
 import type { CommandSpec } from './spec.ts';
@@ -20,6 +20,7 @@ export const commandLines = {
   bundle: bundleLine,
   plan: planLine,
   apply: applyLine,
+  test: testLine,
   export: exportLine,
   validate: validateLine,
   doctor: doctorLine,

@@ -21,14 +21,15 @@ export type Run<Values> = {
 type ValuesOf<S extends CommandSpec> = ReturnType<typeof parseArguments<S['options']>>['values'];
 
 /**
- * Reads and validates the files of a command's folder, and calls `work` with them. Returns the exit code; 1 = the files
- * are not valid, and each problem has been printed.
+ * Reads and validates the files of a command's folder, and calls `work` with them. Returns the exit code; `invalid` =
+ * the files are not valid, and each problem has been printed.
  */
 export async function withProject<const S extends CommandSpec>(
   args: readonly string[],
   { env, stderr }: CommandContext,
   spec: S,
   work: (run: Run<ValuesOf<S>>) => Promise<number>,
+  invalid: number = exitCodes.failed,
 ): Promise<number> {
   const { values, positionals } = parseArguments<S['options']>(args, spec);
   const [folder = '.', ...others] = positionals;
@@ -36,7 +37,7 @@ export async function withProject<const S extends CommandSpec>(
   const read = await readProject(resolve(folder), env);
   const problems = [...read.problems, ...problemsOf(read)];
   for (const problem of problems) stderr(`${printable(problem)}\n`);
-  if (problems.length > 0) return exitCodes.failed;
+  if (problems.length > 0) return invalid;
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);

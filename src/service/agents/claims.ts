@@ -6,10 +6,11 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { ApiScripts } from '../../protocol/script.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
-import { buildJob, type AccountScope } from './job.ts';
+import { fieldsOfJob, type JobSources } from './draft.ts';
+import type { AccountScope } from './job.ts';
 import type { QueueWaits } from '../locations/sampling.ts';
 import type { Waiting } from '../scheduling/waiting-agents.ts';
-import { createPartsReader, type CompleteJob } from './claimed-parts.ts';
+import { createPartsReader } from './claimed-parts.ts';
 import { allClientCertificates } from '../accounts/client-certificates/statements.ts';
 import { allVariables } from '../accounts/variables/statements.ts';
 import { findProxyUrl, touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
@@ -239,13 +240,7 @@ function lackingRuntime(
 async function buildSome(
   deps: Deps,
   claimed: ClaimedJob[],
-  shared: {
-    proxyUrl: string | null;
-    account: AccountScope;
-    completeJob: (job: ClaimedJob) => Promise<CompleteJob | null>;
-    runtimes: readonly string[];
-    maxBytes: number;
-  },
+  shared: JobSources & { runtimes: readonly string[]; maxBytes: number },
 ): Promise<{ built: { text: string; lease: Lease }[]; rest: ClaimedJob[] }> {
   const built: { text: string; lease: Lease }[] = [];
   let bytes = 0;
@@ -255,10 +250,8 @@ async function buildSome(
     const job = claimed[next];
     if (job === undefined) break;
     try {
-      const complete = await shared.completeJob(job);
-      if (complete === null) continue;
-      const context = { encryption: deps.encryption, ...shared, now: deps.now() };
-      const fields = buildJob(complete, context);
+      const fields = await fieldsOfJob(deps, job, shared);
+      if (fields === null) continue;
       const runtimeId = lackingRuntime(job, fields, shared.runtimes);
       if (runtimeId !== null) {
         await unclaimForRuntime(deps.db, { ...job, runtimeId });

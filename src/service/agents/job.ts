@@ -8,6 +8,7 @@ import { openRequest } from '../checks/storage/check.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import { certificatesFor } from '../accounts/client-certificates/rules.ts';
 import type { ClientCertificateRow } from '../accounts/client-certificates/statements.ts';
+import type { ClaimedJob } from '../scheduling/jobs-claim.ts';
 import type { CompleteJob } from './claimed-parts.ts';
 import { openVariables, type Encryption } from '../engine/encryption.ts';
 import {
@@ -64,21 +65,10 @@ export function buildJob(claimed: CompleteJob, context: Context): Record<string,
   const fields = typeFields(claimed, context, { definition, group });
   const remainingMs = longestRunMs(attemptMsOf(claimed, fields), retryStrategy);
   return {
-    jobId: claimed.jobId,
-    runId: claimed.runId,
-    sequenceId: claimed.sequenceId,
-    checkId: claimed.checkId,
+    ...leaseFields(claimed, now + remainingMs),
     checkName: claimed.checkName,
     checkType: claimed.checkType,
     lane: claimed.lane,
-    runLocation: claimed.runLocation,
-    runSource: claimed.runSource,
-    dueAt: claimed.dueAt.toISOString(),
-    attempt: claimed.attempt,
-    firstAttemptAt: claimed.firstAttemptAt?.toISOString() ?? null,
-    leaseToken: claimed.leaseToken,
-    leaseExpiresAt: claimed.leaseExpiresAt.toISOString(),
-    deadline: new Date(now + remainingMs).toISOString(),
     remainingMs,
     shouldFail: definition.shouldFail ?? false,
     degradedResponseTime: definition.degradedResponseTime ?? null,
@@ -95,6 +85,22 @@ export function buildJob(claimed: CompleteJob, context: Context): Record<string,
     ...fields,
   };
 }
+
+/** Fields of a job that belong to its run and its lease. `deadline`: milliseconds since the epoch. */
+export const leaseFields = (claimed: Omit<ClaimedJob, 'definition' | 'group'>, deadline: number) => ({
+  jobId: claimed.jobId,
+  runId: claimed.runId,
+  sequenceId: claimed.sequenceId,
+  checkId: claimed.checkId,
+  runLocation: claimed.runLocation,
+  runSource: claimed.runSource,
+  dueAt: claimed.dueAt.toISOString(),
+  attempt: claimed.attempt,
+  firstAttemptAt: claimed.firstAttemptAt?.toISOString() ?? null,
+  leaseToken: claimed.leaseToken,
+  leaseExpiresAt: claimed.leaseExpiresAt.toISOString(),
+  deadline: new Date(deadline).toISOString(),
+});
 
 type Group = ReturnType<typeof openGroupDefinition> | null;
 

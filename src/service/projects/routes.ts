@@ -4,7 +4,6 @@ import { countOfAccount } from '../db/count-rows.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { errorBody } from '../http/error-body.ts';
 import { badRequest, notFound } from '../http/errors.ts';
-import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { ErrorBody, errorResponses } from '../http/fields/api-errors.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { strict } from '../http/fields/strict-schema.ts';
@@ -13,13 +12,11 @@ import { presentDeployment, registerDeployments } from './deployment-routes.ts';
 import { createDeployments, type Deployments } from './deployments.ts';
 import { createReplay, type Replay } from './replay.ts';
 import { registerResources } from './resource-routes.ts';
+import { registerProjectTests } from './test-routes.ts';
 import { DeployError, type Deploying } from './transaction.ts';
+import { checkResources, deployBytes, deployShape } from './body-rules.ts';
 import { DeleteQuery, DeployBody, DeployQuery } from './schema.ts';
 import { bindingsOf, findProject, listProjects, type ProjectRow } from './statements.ts';
-
-/** Limits of the body of a deployment, which holds thousands of resources. */
-const deployBytes = 64 * 1024 * 1024;
-const deployShape = { depth: 26, values: 800_000, plain: 16 * 1024 * 1024 };
 
 const tags = ['Projects'];
 const project = Type.Ref('Project');
@@ -47,6 +44,7 @@ export function registerProjects(app: FastifyInstance, api: PublicApi, deps: Api
   registerDelete(api, deps, deployments);
   registerDeployments(app, api, { ...deps, deployments });
   registerResources(api, deps, routes);
+  registerProjectTests(api, deps, deployments);
 }
 
 function registerReads(api: PublicApi, { db }: ApiDeps): void {
@@ -213,18 +211,4 @@ async function answer(request: FastifyRequest, reply: FastifyReply, deploy: Depl
   const row = await findDeployment(deps.db, { ...named, id });
   if (row === undefined) throw notFound('deployment', id);
   return reply.code(202).send(presentDeployment(row));
-}
-
-/** Rules that no schema can express. */
-function checkResources({ resources }: DeployBody): void {
-  const attributes: ErrorAttributes = {};
-  const seen = new Set<string>();
-  for (const { type, logicalId, physicalId, member } of resources) {
-    const key = `${type}/${logicalId}`;
-    if (seen.has(key)) attributes[`${key}.logicalId`] = ['is given twice'];
-    if (!member && physicalId === undefined)
-      attributes[`${key}.physicalId`] = ['is required with member false'];
-    seen.add(key);
-  }
-  if (Object.keys(attributes).length > 0) throw badRequest(attributes);
 }

@@ -1,7 +1,10 @@
 import Type, { type Static } from 'typebox';
 import type { Fields } from '../../json-values.ts';
+import { checkTypes } from '../../protocol/check-types.ts';
+import { EnvironmentVariable } from '../../protocol/job.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
+import { matchTags, refreshCache, sessionRetryStrategy } from '../sessions/form.ts';
 import { resourceTypes } from './kinds.ts';
 import { actions } from './plan.ts';
 
@@ -58,6 +61,62 @@ export const DeployBody = strict(
   }),
 );
 export type DeployBody = Static<typeof DeployBody>;
+
+export const TestBody = strict(
+  Type.Object({
+    project: DeployBody.properties.project,
+    resources: DeployBody.properties.resources,
+    all: Type.Boolean({ default: false, description: 'Also checks that the deployment would not change.' }),
+    name: Type.Optional(
+      Type.String({ maxLength: 256, description: 'Only checks whose name contains it, in any case.' }),
+    ),
+    matchTags: matchTags({ default: [] }),
+    runLocation: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description:
+          "A location code or slug name; absent = where each check's first scheduled run would be.",
+      }),
+    ),
+    environmentVariables: Type.Array(EnvironmentVariable, {
+      maxItems: 50,
+      default: [],
+      description: 'They go before those of checks, groups and the account.',
+    }),
+    refreshCache,
+    retryStrategy: sessionRetryStrategy('Left out, or null: failed attempts are not retried.'),
+  }),
+);
+
+const testedCheck = {
+  logicalId: Type.String(),
+  name: Type.String(),
+  checkType: StringEnum(checkTypes),
+};
+
+/** Answer of `POST /v1/projects/test`. */
+export const ProjectTest = open(
+  Type.Object(
+    {
+      testSessionId: Nullable(Type.String({ format: 'uuid' }), {
+        description: 'Null = there is nothing to run.',
+      }),
+      testSessionLink: Nullable(Type.String()),
+      startedAt: time,
+      checks: Type.Array(
+        Type.Object({
+          ...testedCheck,
+          checkId: Type.String({ format: 'uuid', description: 'Only of this session.' }),
+          sequenceId: Type.String({ format: 'uuid' }),
+          runLocation: Type.String(),
+        }),
+      ),
+      skipped: Type.Array(Type.Object({ ...testedCheck, reason: Type.String() })),
+    },
+    { $id: 'ProjectTest', title: 'ProjectTest' },
+  ),
+);
 
 const dryRun = Type.Boolean({ default: false, description: 'Only show what would change.' });
 const preserveResources = Type.Boolean({

@@ -149,3 +149,22 @@ export async function runSoon(tx: Queryable, checkIds: readonly string[], now: D
     [checkIds, now],
   );
 }
+
+/** Those of these checks that are in one of these groups, or that name one of these snippets themselves. */
+export async function checksThatUse(
+  db: Queryable,
+  {
+    ids,
+    groupIds,
+    snippetIds,
+  }: { ids: readonly string[]; groupIds: readonly number[]; snippetIds: readonly number[] },
+): Promise<Set<string>> {
+  if (groupIds.length + snippetIds.length === 0) return new Set();
+  const rows = await db.query<{ id: string }>(
+    `select id from checks where id = any($1::uuid[]) and (group_id = any($2::bigint[])
+       or (definition->>'setupSnippetId')::bigint = any($3::bigint[])
+       or (definition->>'tearDownSnippetId')::bigint = any($3::bigint[]))`,
+    [ids, groupIds, snippetIds],
+  );
+  return new Set(rows.map(({ id }) => id));
+}

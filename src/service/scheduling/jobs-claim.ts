@@ -31,6 +31,8 @@ export type ClaimedJob = {
   definition: Record<string, unknown> | null;
   /** Whether there is a script or files next to one; see codeOfCheck. */
   hasCode: boolean;
+  /** Whether its job was built when the run was requested; see draftOfCheck. */
+  isDraft: boolean;
   group: ClaimedGroup | null;
   accountRuntimeId: string;
   /** The session that requested the run; null = a scheduled run. */
@@ -70,11 +72,11 @@ const claimedColumns = `j.id as "jobId", j.run_id as "runId", j.sequence_id as "
        j.due_at as "dueAt", j.not_before as "notBefore", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
        j.lease_expires_at as "leaseExpiresAt", j.runtime_id as "runtimeId", j.session_id as "sessionId",
        j.test_session as "testSession", j.refresh_cache as "refreshCache", c.name as "checkName",
-       cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",
+       cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode", c.draft_job is not null as "isDraft",
        case when pg_column_size(c.definition) <= ${claimedDefinitionBytes} then c.definition end as definition,
        case when g.id is not null then jsonb_build_object('id', g.id, 'runtimeId', g.runtime_id, 'definition',
          case when pg_column_size(g.definition) <= ${claimedDefinitionBytes} then g.definition end) end as "group", a.runtime_id as "accountRuntimeId"`;
-const claimedJoins = `join checks c on c.id = j.check_id join accounts a on a.id = c.account_id
+const claimedJoins = `join checks c on c.id = j.check_id join accounts a on a.id = j.account_id
      left join check_groups g on g.id = c.group_id order by j.not_before`;
 
 /**
@@ -161,6 +163,14 @@ export async function definitionOfGroup(
     [groupId],
   );
   return rows[0]?.definition ?? null;
+}
+
+/** The sealed job of a draft; null = its session is deleted. */
+export async function draftOfCheck(db: Queryable, checkId: string): Promise<string | null> {
+  const rows = await db.query<{ job: string | null }>('select draft_job as job from checks where id = $1', [
+    checkId,
+  ]);
+  return rows[0]?.job ?? null;
 }
 
 /** When a location's next delayed job (a retry) becomes claimable; null = there is none. */

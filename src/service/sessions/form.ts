@@ -21,29 +21,24 @@ import type { ApiDeps } from '../http/api.ts';
 
 const Uuid = Type.String({ pattern: sentUuidPattern, description: 'a UUID' });
 
-const targetFields = {
-  matchTags: Type.Optional(
+/** Chooses checks by tags. */
+export const matchTags = (options: Record<string, unknown> = {}) =>
+  Type.Array(
     Type.Array(
-      Type.Array(
-        Type.String({
-          minLength: 1,
-          maxLength: 257,
-          pattern: '^(?!!$)',
-          description: 'a tag, or ! and a tag',
-        }),
-        {
-          minItems: 1,
-          maxItems: 50,
-        },
-      ),
-      {
-        maxItems: 50,
-        description:
-          'Checks that have all tags of any of these lists, of their own or of their group; `!tag` = must not have it. ' +
-          'Empty = any.',
-      },
+      Type.String({ minLength: 1, maxLength: 257, pattern: '^(?!!$)', description: 'a tag, or ! and a tag' }),
+      { minItems: 1, maxItems: 50 },
     ),
-  ),
+    {
+      maxItems: 50,
+      description:
+        'Checks that have all tags of any of these lists, of their own or of their group; `!tag` = must not have it. ' +
+        'Empty = any.',
+      ...options,
+    },
+  );
+
+const targetFields = {
+  matchTags: Type.Optional(matchTags()),
   checkId: Type.Optional(
     Type.Array(Uuid, { maxItems: 1000, description: 'Only these checks. Empty = any.' }),
   ),

@@ -296,6 +296,7 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
   ids['incidentUpdate'] = idOf(await make('/v1/incidents/{id}/updates', update));
   bodies.set('/v1/analytics/checks', { checkIds: [checkId] });
 
+  await make('/v1/projects/test', { project: { logicalId: 'shop', name: 'Shop' }, resources: [] });
   const deployment = await make('/v1/projects/deploy', {
     project: { logicalId: 'shop', name: 'Shop' },
     resources: [{ type: 'snippet', logicalId: 'logout', payload: { name: 'logout', script: '1' } }],
