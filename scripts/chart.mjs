@@ -1,8 +1,8 @@
 /**
- * node scripts/chart.mjs [--check]: writes the value table in charts/agent/README.md from values.yaml, where a line `# -- …` above
- * a key describes it. `--check` only reports whether the table is up to date (exit 1 if not).
+ * node scripts/chart.mjs [--check]: writes the value table in the README of each chart from its values.yaml, where a line `# -- …`
+ * above a key describes it. `--check` only reports whether the tables are up to date (exit 1 if not).
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
@@ -13,8 +13,7 @@ const { values: given } = readCommandLine('chart', {
   options: { check: { type: 'boolean', default: false } },
 });
 
-const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), 'charts', 'agent');
-const readme = join(folder, 'README.md');
+const charts = join(dirname(dirname(fileURLToPath(import.meta.url))), 'charts');
 const [begin, end] = ['<!-- values: begin -->', '<!-- values: end -->'];
 /** The table refers to values.yaml for longer defaults. */
 const longestDefault = 60;
@@ -55,16 +54,22 @@ function table(text) {
   return ['| value | default | meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-const before = readFileSync(readme, 'utf8');
-const [head, rest] = before.split(begin);
-const tail = rest?.split(end)[1];
-if (tail === undefined) throw new Error(`${readme} must contain the lines ${begin} and ${end}`);
-const made = `${head}${begin}\n\n${table(readFileSync(join(folder, 'values.yaml'), 'utf8'))}\n\n${end}${tail}`;
-const after = await format(made, { ...(await resolveConfig(readme)), parser: 'markdown' });
-if (after === before) process.exit(0);
-if (given.check) {
-  process.stderr.write('chart: charts/agent/README.md is out of date; run node scripts/chart.mjs\n');
-  process.exit(1);
+for (const chart of readdirSync(charts).sort()) {
+  const name = `charts/${chart}/README.md`;
+  const readme = join(charts, chart, 'README.md');
+  const before = readFileSync(readme, 'utf8');
+  const [head, rest] = before.split(begin);
+  const tail = rest?.split(end)[1];
+  if (tail === undefined) throw new Error(`${name} must contain the lines ${begin} and ${end}`);
+  const rows = table(readFileSync(join(charts, chart, 'values.yaml'), 'utf8'));
+  const made = `${head}${begin}\n\n${rows}\n\n${end}${tail}`;
+  const after = await format(made, { ...(await resolveConfig(readme)), parser: 'markdown' });
+  if (after === before) continue;
+  if (given.check) {
+    process.stderr.write(`chart: ${name} is out of date; run node scripts/chart.mjs\n`);
+    process.exitCode = 1;
+    continue;
+  }
+  writeFileSync(readme, after);
+  process.stderr.write(`chart: wrote ${name}\n`);
 }
-writeFileSync(readme, after);
-process.stderr.write('chart: wrote charts/agent/README.md\n');

@@ -1,7 +1,7 @@
 /**
- * Writes docs/metrics.md and observability/ (alert rules, dashboard) from the metric catalogues. `--check` only reports whether they
- * are up to date (exit 1 if not). `--docs URL/` makes the rules link to another copy of the docs. `--out DIR` writes only rules and
- * dashboard, to DIR.
+ * Writes docs/metrics.md, observability/ (alert rules, dashboard) and the copies of the charts from the metric catalogues. `--check`
+ * only reports whether they are up to date (exit 1 if not). `--docs URL/` makes the rules link to another copy of the docs. `--out DIR`
+ * writes only rules and dashboard, to DIR.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -36,12 +36,21 @@ const catalogue = {
   ...(await import(compiled('service/analytics/exporter-catalogue.js'))),
 };
 
+/** A chart can only read its own files; each chart has the rules of its program. */
+const chartRules = (name) => ({ groups: ruleGroups(values).groups.filter((group) => group.name === name) });
 const yaml = (document) => `# ${made}\n${stringify(document, { lineWidth: 0 })}`;
 const files = {
   'observability/location-agent.rules.yaml': yaml(ruleGroups(values)),
   'observability/prometheus-rule.yaml': yaml(prometheusRule(values)),
   'observability/dashboard.json': JSON.stringify(dashboard(catalogue)),
-  ...(values.out === undefined ? { 'docs/metrics.md': metricsPage(catalogue) } : {}),
+  ...(values.out === undefined
+    ? {
+        'docs/metrics.md': metricsPage(catalogue),
+        'charts/agent/files/rules.yaml': yaml(chartRules('location-agent')),
+        'charts/agent/files/dashboard.json': JSON.stringify(dashboard(catalogue)),
+        'charts/service/files/rules.yaml': yaml(chartRules('monitoring-service')),
+      }
+    : {}),
 };
 
 for (const [name, text] of Object.entries(files)) {
@@ -63,4 +72,4 @@ for (const [name, text] of Object.entries(files)) {
   say(`wrote ${file}`);
 }
 if (values.check && process.exitCode === undefined)
-  say('rules, dashboard and docs/metrics.md are up to date');
+  say('rules, dashboard, charts and docs/metrics.md are up to date');

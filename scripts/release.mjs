@@ -1,10 +1,10 @@
 /**
  * Creates a release, locally or in the release workflow:
- *   check  [--tag v1.2.3]                           verifies that CHANGELOG.md, Chart.yaml and package.json agree; with a tag, also that nothing is pending
+ *   check  [--tag v1.2.3]                           verifies that CHANGELOG.md, the charts and package.json agree; with a tag, also that nothing is pending
  *   images --repository R [--push] [--dry-run]      builds all images for amd64 and arm64; writes their digests to images.json
  *   pack   [--image NAME@sha256:…] [--uncommitted] [--without-deb]
- *          writes npm package, chart, Debian package (for this processor), bills of materials, provenance, SHA256SUMS
- *   publish --repository R [--dry-run]              publishes the written files: npm package, chart to oci://, all files to the tag's release
+ *          writes npm package, charts, Debian package (for this processor), bills of materials, provenance, SHA256SUMS
+ *   publish --repository R [--dry-run]              publishes the written files: npm package, charts to oci://, all files to the tag's release
  * Output goes to dist-release/ (or --out DIR). docs/upgrade.md explains version numbers.
  */
 import { spawnSync } from 'node:child_process';
@@ -23,6 +23,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const say = (line) => process.stderr.write(`release: ${line}\n`);
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const started = new Date().toISOString();
+const charts = readdirSync(join(root, 'charts')).sort();
 
 /** The options of each command, besides --out. */
 const commands = {
@@ -141,10 +142,13 @@ function check() {
   if (values.tag !== undefined && values.tag !== `v${version}`) {
     mistakes.push(`the tag is ${values.tag}, but package.json has ${version}`);
   }
-  const chart = join(root, 'charts', 'agent', 'Chart.yaml');
-  for (const field of existsSync(chart) ? ['version', 'appVersion'] : []) {
-    const found = new RegExp(`^${field}: *'?"?([^'"\\s]+)`, 'm').exec(readFileSync(chart, 'utf8'))?.[1];
-    if (found !== version) mistakes.push(`${field} in charts/agent/Chart.yaml is ${found}, not ${version}`);
+  for (const name of charts) {
+    const text = readFileSync(join(root, 'charts', name, 'Chart.yaml'), 'utf8');
+    for (const field of ['version', 'appVersion']) {
+      const found = new RegExp(`^${field}: *'?"?([^'"\\s]+)`, 'm').exec(text)?.[1];
+      if (found !== version)
+        mistakes.push(`${field} in charts/${name}/Chart.yaml is ${found}, not ${version}`);
+    }
   }
   for (const file of ['Dockerfile', 'Dockerfile.uptime', 'Dockerfile.dev']) {
     const found = /^ARG VERSION=(.*)$/m.exec(readFileSync(join(root, file), 'utf8'))?.[1];
@@ -208,10 +212,9 @@ async function packAll() {
   if (setUp.status !== 0) throw new Error('the build failed');
   const archive = npmPack();
   subjects.push(keep(archive, readFileSync(join(out, archive))));
-  const chart = join(root, 'charts', 'agent');
-  if (existsSync(chart)) {
-    const { chartArchive } = await import('./release/archive.mjs');
-    const { name, bytes } = await chartArchive(chart, { version, time: source.time });
+  const { chartArchive } = await import('./release/archive.mjs');
+  for (const chart of charts) {
+    const { name, bytes } = await chartArchive(join(root, 'charts', chart), { version, time: source.time });
     subjects.push(keep(name, bytes));
   }
   if (values['without-deb'] !== true) {

@@ -1,4 +1,4 @@
-/** Packs the Helm chart like `helm package`, but reproducibly: the same files give the same bytes. */
+/** Packs a Helm chart like `helm package`, but reproducibly: the same files give the same bytes. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';

@@ -120,6 +120,7 @@ export const cases: { readonly [name: string]: Release } = {
       imagePullSecrets: [{ name: 'registry' }],
       agent: {
         logLevel: 'DEBUG',
+        logFormat: 'text',
         healthPort: 9000,
         useOsDnsResolver: true,
         dependencyCache: 'off',
@@ -157,6 +158,12 @@ export const cases: { readonly [name: string]: Release } = {
           labels: { release: 'prometheus' },
           metricRelabelings: [{ action: 'drop', sourceLabels: ['__name__'], regex: 'nodejs_.*' }],
         },
+        prometheusRule: {
+          enabled: true,
+          labels: { release: 'prometheus' },
+          docsUrl: 'https://git.example/docs/',
+        },
+        dashboard: { enabled: true, annotations: { grafana_folder: 'Monitoring' } },
       },
       networkPolicy: {
         enabled: true,

@@ -13,6 +13,7 @@ import {
   parseManifests,
   renderAll,
   renderChart,
+  serviceChartFolder,
   type Values,
 } from './renderer.ts';
 
@@ -34,7 +35,7 @@ describe.skipIf(!canRender)('the chart', () => {
 });
 
 describe('manifests of the docs', () => {
-  const docs = ['docs/kubernetes.md', 'charts/agent/README.md'].map((path) =>
+  const docs = ['docs/kubernetes.md', 'charts/agent/README.md', 'charts/service/README.md'].map((path) =>
     readFileSync(join(chartFolder, '..', '..', path), 'utf8'),
   );
   const blocks = docs.flatMap((text) =>
@@ -42,7 +43,8 @@ describe('manifests of the docs', () => {
   );
   const isManifest = (block: string) => block.startsWith('apiVersion:');
   const plain = blocks.filter(isManifest).flatMap(parseManifests);
-  const examples = blocks.filter((block) => !isManifest(block));
+  const ofService = (block: string) => block.startsWith('database:');
+  const examples = blocks.filter((block) => !isManifest(block) && !ofService(block));
 
   test('is accepted by Kubernetes, and has an environment that the agent accepts', async () => {
     expect(plain.map(({ kind }) => kind)).toEqual(['Deployment', 'PodDisruptionBudget']);
@@ -74,9 +76,15 @@ describe('manifests of the docs', () => {
 
   test.skipIf(!canRender)('are values that the chart takes', async () => {
     expect(examples.length).toBeGreaterThan(6);
-    const answers = renderChart(
-      examples.map((block) => ({ values: { ...least, ...(parse(block) as Values) } })),
-    );
+    const answers = [
+      ...renderChart(examples.map((block) => ({ values: { ...least, ...(parse(block) as Values) } }))),
+      // Those of the service are complete.
+      ...renderChart(
+        blocks.filter(ofService).map((block) => ({ values: parse(block) as Values })),
+        serviceChartFolder,
+      ),
+    ];
+    expect(answers.length).toBe(blocks.length - blocks.filter(isManifest).length);
     expect(answers.flatMap((answer) => ('error' in answer ? [answer.error] : []))).toEqual([]);
     const manifests = answers.flatMap((answer) => ('error' in answer ? [] : answer.manifests));
     expect(await schemaFaults(manifests)).toEqual([]);

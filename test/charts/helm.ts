@@ -8,14 +8,17 @@ import { can, chartFolder, parseManifests, works, type Manifest, type Release } 
 export const hasHelm = can(works('helm', 'version', '--short'), 'rendering of the chart by Helm itself');
 
 /** What `helm template` makes of it. */
-export function renderedByHelm({ name = 'berlin', namespace = 'monitoring', values }: Release): Manifest[] {
+export function renderedByHelm(
+  { name = 'berlin', namespace = 'monitoring', values }: Release,
+  chart = chartFolder,
+): Manifest[] {
   const temporary = mkdtempSync(join(tmpdir(), 'chart-values-'));
   try {
     const file = join(temporary, 'values.json');
     writeFileSync(file, JSON.stringify(values));
     const { status, stdout, stderr } = spawnSync(
       'helm',
-      ['template', name, chartFolder, '--namespace', namespace, '--values', file],
+      ['template', name, chart, '--namespace', namespace, '--values', file],
       { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
     );
     if (status !== 0) throw new Error(stderr);

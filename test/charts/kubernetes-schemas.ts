@@ -12,13 +12,17 @@ const models: { readonly [kind: string]: string } = {
   'apps/v1 Deployment': 'kubernetes-models/apps/v1/Deployment',
   'v1 ConfigMap': 'kubernetes-models/v1/ConfigMap',
   'v1 Namespace': 'kubernetes-models/v1/Namespace',
+  'v1 Pod': 'kubernetes-models/v1/Pod',
   'v1 Secret': 'kubernetes-models/v1/Secret',
   'v1 Service': 'kubernetes-models/v1/Service',
   'v1 ServiceAccount': 'kubernetes-models/v1/ServiceAccount',
   'policy/v1 PodDisruptionBudget': 'kubernetes-models/policy/v1/PodDisruptionBudget',
   'networking.k8s.io/v1 NetworkPolicy': 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy',
+  'networking.k8s.io/v1 Ingress': 'kubernetes-models/networking.k8s.io/v1/Ingress',
   'keda.sh/v1alpha1 ScaledObject': '@kubernetes-models/keda/keda.sh/v1alpha1/ScaledObject',
   'keda.sh/v1alpha1 TriggerAuthentication': '@kubernetes-models/keda/keda.sh/v1alpha1/TriggerAuthentication',
+  'monitoring.coreos.com/v1 PrometheusRule':
+    '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule',
   'monitoring.coreos.com/v1 ServiceMonitor':
     '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor',
 };

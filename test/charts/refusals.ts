@@ -109,6 +109,11 @@ export const refusals: readonly [what: string, values: Values, told: string][] =
     'extraEnv: http_proxy is set by a value of its own',
   ],
   [
+    'the form of the log as a variable',
+    { extraEnv: [{ name: 'LOG_FORMAT', value: 'text' }] },
+    'extraEnv: LOG_FORMAT is set by a value of its own',
+  ],
+  [
     'a tag in the name of the image',
     { image: { repository: 'registry.example:5000/location-agent:1.0' } },
     'image.repository: Does not match pattern',

@@ -11,6 +11,7 @@ import { parseAllDocuments } from 'yaml';
 
 const root = resolve(import.meta.dirname, '..', '..');
 export const chartFolder = join(root, 'charts', 'agent');
+export const serviceChartFolder = join(root, 'charts', 'service');
 const source = join(import.meta.dirname, 'render', 'main.go');
 const libraries = '/usr/share/gocode';
 
@@ -82,15 +83,15 @@ export async function buildRenderer(): Promise<void> {
   });
 }
 
-/** Renders the chart once for each release, all in one process. The renderer must have been built. */
-export function renderChart(releases: readonly Release[]): Rendered[] {
+/** Renders a chart once for each release, all in one process. The renderer must have been built. */
+export function renderChart(releases: readonly Release[], chart = chartFolder): Rendered[] {
   const cases = releases.map(({ name = 'berlin', namespace = 'monitoring', values }) => ({
     release: name,
     namespace,
     values,
   }));
   const { status, stdout, stderr } = spawnSync(program, {
-    input: JSON.stringify({ chart: chartFolder, cases }),
+    input: JSON.stringify({ chart, cases }),
     encoding: 'utf8',
     maxBuffer: 256 * 1024 * 1024,
   });
@@ -108,11 +109,15 @@ export function renderChart(releases: readonly Release[]): Rendered[] {
 export type Success = Exclude<Rendered, { error: string }>;
 
 /** Releases that must all render, by name. */
-export function renderAll<Name extends string>(releases: { readonly [N in Name]: Release }): {
-  [N in Name]: Success;
-} {
+export function renderAll<Name extends string>(
+  releases: { readonly [N in Name]: Release },
+  chart = chartFolder,
+): { [N in Name]: Success } {
   const names = Object.keys(releases) as Name[];
-  const answers = renderChart(names.map((name) => releases[name]));
+  const answers = renderChart(
+    names.map((name) => releases[name]),
+    chart,
+  );
   const found = names.map((name, index): [Name, Success] => {
     const answer = answers[index];
     if (answer === undefined || 'error' in answer) throw new Error(`${name}: ${answer?.error}`);

@@ -26,6 +26,7 @@ const publish = () => {
 const names = [
   `private-location-agent-${version}.tgz`,
   `location-agent-${version}.tgz`,
+  `monitoring-service-${version}.tgz`,
   `private-location-agent_${version}_amd64.deb`,
   'provenance.intoto.json',
 ];
@@ -40,12 +41,13 @@ test('publishes every file once its digest is verified', () => {
   expect(stdout.trim().split('\n')).toEqual([
     `npm publish ./${names[0]} --provenance --access public`,
     `helm push ${names[1]} oci://registry.example/own/charts`,
+    `helm push ${names[2]} oci://registry.example/own/charts`,
     `gh release create v${version} --verify-tag --notes Version ${version} ${[...names, 'SHA256SUMS'].join(' ')}`,
   ]);
-  writeFileSync(join(folder, names[2] ?? ''), 'another');
+  writeFileSync(join(folder, names[3] ?? ''), 'another');
   const changed = publish();
   expect([changed.status, changed.stdout]).toEqual([1, '']);
-  expect(changed.stderr).toContain(`${names[2]} differs from SHA256SUMS`);
+  expect(changed.stderr).toContain(`${names[3]} differs from SHA256SUMS`);
 });
 
 test.each(['Dockerfile', 'Dockerfile.uptime', 'Dockerfile.dev'])(

@@ -232,30 +232,35 @@ test('four images for both architectures, with version, commit and attestations,
   expect(dry('--push').every((line) => line.includes(' --push '))).toBe(true);
 });
 
-test("the chart's archive holds its files under its name, and is the same each time", async () => {
-  const { chartArchive } = await part('archive.mjs');
-  const folder = join(root, 'charts', 'agent');
-  const options = { version, time: '2026-01-31T00:00:00.000Z' };
-  const archive = async () => (await chartArchive?.(folder, options)) as { name: string; bytes: Buffer };
-  const { name, bytes } = await archive();
-  expect(name).toBe(`location-agent-${version}.tgz`);
-  const names: string[] = [];
-  const reader = extract();
-  reader.end(gunzipSync(bytes));
-  for await (const entry of reader) {
-    names.push(entry.header.name);
-    expect(entry.header.mtime).toEqual(new Date(options.time));
-    entry.resume();
-  }
-  expect(names).toContain('location-agent/Chart.yaml');
-  expect(names).toContain('location-agent/values.yaml');
-  expect(names.every((entry) => entry.startsWith('location-agent/'))).toBe(true);
-  const digest = (part: Buffer) => createHash('sha256').update(part).digest('hex');
-  expect(digest((await archive()).bytes)).toBe(digest(bytes));
-  await expect(chartArchive?.(folder, { ...options, version: '99.0.0' })).rejects.toThrow(
-    /version in Chart\.yaml is .*, but package\.json has 99\.0\.0/,
-  );
-});
+test.each([
+  ['agent', 'location-agent', ['values.yaml', 'files/rules.yaml', 'files/dashboard.json']],
+  ['service', 'monitoring-service', ['values.yaml', 'files/rules.yaml', 'templates/tests/service.yaml']],
+])(
+  'the archive of charts/%s holds its files below %s, and is the same each time',
+  async (chart, own, files) => {
+    const { chartArchive } = await part('archive.mjs');
+    const folder = join(root, 'charts', chart);
+    const options = { version, time: '2026-01-31T00:00:00.000Z' };
+    const archive = async () => (await chartArchive?.(folder, options)) as { name: string; bytes: Buffer };
+    const { name, bytes } = await archive();
+    expect(name).toBe(`${own}-${version}.tgz`);
+    const names: string[] = [];
+    const reader = extract();
+    reader.end(gunzipSync(bytes));
+    for await (const entry of reader) {
+      names.push(entry.header.name);
+      expect(entry.header.mtime).toEqual(new Date(options.time));
+      entry.resume();
+    }
+    expect(names).toEqual(expect.arrayContaining(['Chart.yaml', ...files].map((file) => `${own}/${file}`)));
+    expect(names.every((entry) => entry.startsWith(`${own}/`))).toBe(true);
+    const digest = (part: Buffer) => createHash('sha256').update(part).digest('hex');
+    expect(digest((await archive()).bytes)).toBe(digest(bytes));
+    await expect(chartArchive?.(folder, { ...options, version: '99.0.0' })).rejects.toThrow(
+      /version in Chart\.yaml is .*, but package\.json has 99\.0\.0/,
+    );
+  },
+);
 
 /** Ends it at once: none of these may come as far as a build. */
 const called = (...args: string[]) => {

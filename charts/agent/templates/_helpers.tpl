@@ -26,6 +26,11 @@ name is cut and gets a hash of the full name. Helm allows release names with a l
 {{- if eq .key "all" -}}{{- $full -}}{{- else -}}{{- printf "%s-%s" $full .key -}}{{- end -}}
 {{- end -}}
 
+{{/* The name label of the pods of `helm test`. */}}
+{{- define "location-agent.testName" -}}
+{{- printf "%s-test" (regexReplaceAll "-+$" (include "location-agent.name" . | trunc 58) "") -}}
+{{- end -}}
+
 {{- define "location-agent.serviceAccountName" -}}
 {{- $own := .Values.serviceAccount.create -}}
 {{- default (ternary (include "location-agent.fullname" .) "default" $own) .Values.serviceAccount.name -}}

@@ -12,6 +12,7 @@
 - { name: JOB_CONCURRENCY, value: {{ $slots.browser | toString | quote }} }
 - { name: SUITE_CONCURRENCY, value: {{ $slots.suite | toString | quote }} }
 - { name: LOG_LEVEL, value: {{ $agent.logLevel | quote }} }
+- { name: LOG_FORMAT, value: {{ $agent.logFormat | quote }} }
 - { name: USE_OS_DNS_RESOLVER, value: {{ $agent.useOsDnsResolver | toString | quote }} }
 - { name: DEPENDENCY_CACHE, value: {{ $agent.dependencyCache | quote }} }
 - { name: EXTERNAL_OBSERVABILITY, value: {{ $agent.externalObservability | toString | quote }} }
