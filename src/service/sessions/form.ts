@@ -42,11 +42,18 @@ const targetFields = {
   checkId: Type.Optional(
     Type.Array(Uuid, { maxItems: 1000, description: 'Only these checks. Empty = any.' }),
   ),
+  groupId: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Only the checks of this check group, in its order.',
+    }),
+  ),
 };
 
 export const Target = Type.Object(targetFields, {
   description:
-    'Checks that are meant; both filters must hold. Without any: all that are activated and have a location.',
+    'Checks that are meant; all filters must hold. Without any: all that are activated and have a location.',
 });
 export const TestTarget = Type.Object({
   ...targetFields,

@@ -2,11 +2,12 @@ import type { ResultStatus } from '../../protocol/result.ts';
 
 /** Rules that select the checks of a trigger and derive a session's status from its runs (facts, 5.5 and 5.6). Pure. */
 
-/** Absent or empty lists restrict nothing; if both are given, both must match. */
+/** Absent fields and empty lists restrict nothing; all that are given must match. */
 export type Target = {
   /** Matches if any of the outer lists matches; all tags of a list must match. `!tag` = must not have it. */
   matchTags?: readonly (readonly string[])[];
   checkId?: readonly string[];
+  groupId?: number;
 };
 
 /** Whether a target includes a check with these tags (its own and its group's). */

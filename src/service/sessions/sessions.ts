@@ -56,7 +56,8 @@ export async function planSessionRuns(
     groupId?: number;
   },
 ): Promise<Planned[]> {
-  const { accountId, target, alsoDeactivated, runLocation, groupId = null } = options;
+  const { accountId, target, alsoDeactivated, runLocation } = options;
+  const { groupId = target.groupId ?? null } = options;
   const ids = idsOfTarget(target);
   const found = await findTargetChecks(db, { accountId, ids, alsoDeactivated, groupId });
   const checks = found.filter(({ tags }) => matchesTags(tags, target.matchTags));

@@ -25,7 +25,7 @@ async function newJourney(): Promise<Journey> {
 }
 
 describe.skipIf(!hasChromium)('the first start', { timeout: 180_000 }, () => {
-  it.each([390])('leads from the sign-in to the recovery of an alert, %s px wide', async (width) => {
+  it.each([390, 1280])('leads from the sign-in to the recovery of an alert, %s px wide', async (width) => {
     const journey = await newJourney();
     const receiver = await startReceiver();
     closers.push(receiver.close);

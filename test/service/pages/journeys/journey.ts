@@ -107,15 +107,23 @@ export async function newVisitor(
 
 const mostTabs = 300;
 
-/** What a person does who has no mouse: Tab to an element, then keys. */
+/** What a person does who has no mouse: Tab or Shift and Tab to an element, then keys. */
 export function keyboardOf(page: Page) {
-  /** Presses Tab until an element has the focus. Fails if Tab does not reach it. */
+  /** Moves the focus to an element as a person does who sees where it is. Fails if Tab does not reach it. */
   async function reach(element: Locator): Promise<void> {
     await element.waitFor();
-    const isFocused = () => element.evaluate((found) => found === found.ownerDocument.activeElement);
+    /** The key that leads towards the element; null = it has the focus. */
+    const next = () =>
+      element.evaluate((found) => {
+        const focused = found.ownerDocument.activeElement;
+        if (focused === found) return null;
+        const isBefore = (focused?.compareDocumentPosition(found) ?? 0) & 2; // DOCUMENT_POSITION_PRECEDING
+        return isBefore && focused !== found.ownerDocument.body ? 'Shift+Tab' : 'Tab';
+      });
     for (let presses = 0; presses < mostTabs; presses += 1) {
-      if (await isFocused()) return;
-      await page.keyboard.press('Tab');
+      const key = await next();
+      if (key === null) return;
+      await page.keyboard.press(key);
     }
     throw new Error(`Tab does not reach ${String(element)}`);
   }

@@ -2,7 +2,7 @@ import type { Browser } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium, startChromium } from '../../../helpers/scripts/chromium.ts';
 import type { Fields } from '../../../helpers/service/service.ts';
-import { keyboardOf, newVisitor, startJourney, type Journey } from './journey.ts';
+import { fits, keyboardOf, newVisitor, startJourney, type Journey } from './journey.ts';
 
 /** What people do with a service that runs already, with the keyboard only. */
 
@@ -24,9 +24,16 @@ afterAll(async () => {
 });
 
 type Visitor = Awaited<ReturnType<typeof newVisitor>>;
-async function visitor(): Promise<Visitor> {
-  const one = await newVisitor(browser);
+async function visitor(width?: number): Promise<Visitor> {
+  const one = await newVisitor(browser, width);
   closers.push(() => one.context.close());
+  return one;
+}
+/** A person with a phone who is signed in. */
+async function onPhone(): Promise<Visitor> {
+  const one = await visitor(390);
+  await one.context.request.post(`${journey.url}/v1/sign-in`, { data: { apiKey: journey.apiKey } });
+  await one.page.goto(journey.url);
   return one;
 }
 
@@ -96,5 +103,106 @@ describe.skipIf(!hasChromium)('with the keyboard only', { timeout: 180_000 }, ()
     expect(await other.content()).not.toContain('Deep');
     expect(faults.filter((fault) => !String(fault).includes('401'))).toEqual([]);
     await agent.drain();
+  });
+
+  it('a location gets a new key, and its agents change one after the other', async () => {
+    const { slugName, key: oldKey } = await newLocation('port');
+    const checkId = await newCheck(slugName);
+    const before = await journey.startAgent(oldKey);
+    const { page, faults } = await onPhone();
+    const { press, goTo } = keyboardOf(page);
+    const button = (name: string | RegExp) => page.getByRole('button', { name });
+    await goTo('Locations');
+    await press(page.getByRole('link', { name: 'port', exact: true }));
+    await press(page.getByRole('link', { name: 'Keys and installation' }));
+    await press(button('Rotate: create a new key'));
+    const newKey = await page.getByLabel('Key of the location', { exact: true }).innerText();
+    await page.getByText('1 of 1 connected agents started before the new key was created').waitFor();
+    await fits(page);
+    await journey.startAgent(newKey);
+    await page.getByText('1 of 2 connected agents started before the new key was created').waitFor();
+    await before.drain();
+    await press(button(/^Delete key/).first());
+    await press(page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }));
+    await button('Rotate: create a new key').waitFor();
+    await fits(page);
+
+    // The old key is refused, and the new agent runs the checks.
+    const { status } = await fetch(`${journey.url}/agent/v1/hello`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${oldKey}`, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect(status).toBe(401);
+    expect((await ended(await trigger(checkId))).status).toBe('PASSED');
+    expect(faults).toEqual([]);
+  });
+
+  it('an incident is opened, told to visitors, and resolved', async () => {
+    const service = await journey.api<{ id: string }>('POST', '/v1/status-pages/services', {
+      name: 'Web shop',
+    });
+    await journey.api('POST', '/v1/status-pages', {
+      name: 'Acme',
+      url: 'acme',
+      cards: [{ name: 'Shop', services: [{ serviceId: service.id }] }],
+    });
+    const { page, faults } = await onPhone();
+    const { press, type, goTo } = keyboardOf(page);
+    const customer = await visitor(390);
+    await customer.page.goto(`${journey.url}/status/acme`);
+    // The page may be some seconds old: the visitor loads it again until it says so.
+    const shown = async (text: string) => {
+      const isShown = async () => {
+        await customer.page.reload();
+        return customer.page.getByText(text).first().isVisible();
+      };
+      await expect.poll(isShown, { timeout: 30_000, interval: 500 }).toBe(true);
+      await fits(customer.page);
+    };
+    await shown('All systems operational');
+    await goTo('Incidents');
+    await press(page.getByRole('link', { name: 'New incident' }));
+    await type(page.getByLabel('Name (required)'), 'Payments fail');
+    await press(page.getByLabel('Web shop'), 'Space');
+    await type(page.getByLabel('Text (required)'), 'We look into it.');
+    await fits(page);
+    await press(page.getByRole('button', { name: 'Open incident' }));
+    await page.getByRole('heading', { name: 'Payments fail', level: 1 }).waitFor();
+    await shown('Some systems are down');
+    await shown('Payments fail');
+    await shown('We look into it.');
+
+    await type(page.getByLabel('Text (required)'), 'Payments work again.');
+    await press(page.getByRole('button', { name: 'Publish and resolve' }));
+    await page.locator('.status', { hasText: 'Resolved' }).waitFor();
+    await fits(page);
+    await shown('All systems operational');
+    const visitorKeys = keyboardOf(customer.page);
+    await visitorKeys.press(customer.page.getByText('Updates (2)'));
+    await customer.page.getByText('Payments work again.').waitFor();
+    expect([...faults, ...customer.faults]).toEqual([]);
+  });
+
+  it('all checks of a group run at once, and their results appear', async () => {
+    const { slugName, key } = await newLocation('depot');
+    const group = await journey.api<{ id: number }>('POST', '/v2/check-groups', { name: 'Orders' });
+    for (const name of ['Basket', 'Invoice']) await newCheck(slugName, { name, groupId: group.id });
+    await journey.startAgent(key);
+    const { page, faults } = await onPhone();
+    const { press } = keyboardOf(page);
+    await press(page.getByRole('link', { name: 'Groups' }));
+    await press(page.getByRole('link', { name: 'Orders', exact: true }));
+    await press(page.getByRole('button', { name: 'Run all now' }));
+    await page.getByRole('status').getByText('2 checks run now.').waitFor();
+    await fits(page);
+    await page.getByRole('button', { name: 'Close the message' }).waitFor({ state: 'detached' });
+    for (const name of ['Basket', 'Invoice'])
+      await page
+        .getByRole('row', { name })
+        .getByText(/ago|just now/)
+        .first()
+        .waitFor();
+    expect(faults).toEqual([]);
   });
 });

@@ -54,6 +54,7 @@ function Content({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
 }
 
 function Actions({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
+  const mayRun = useMay('READ_RUN');
   const mayWrite = useMay('READ_WRITE');
   const [isBusy, setBusy] = useState(false);
   const work = async (action: () => Promise<void>) => {
@@ -72,8 +73,26 @@ function Actions({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
       loaded.set(() => changed);
       sayDone(done);
     });
+  const run = () =>
+    work(async () => {
+      const { sessions } = await send<{ sessions: unknown[] }>('POST', '/v2/check-sessions/trigger', {
+        target: { groupId: group.id },
+      });
+      sayDone(sessions.length === 1 ? 'One check runs now.' : `${sessions.length} checks run now.`);
+    });
   return (
     <div class="buttons">
+      {mayRun && (
+        <button
+          type="button"
+          class="main"
+          disabled={isBusy || !group.activated}
+          title={group.activated ? undefined : 'The group is paused'}
+          onClick={() => void run()}
+        >
+          Run all now
+        </button>
+      )}
       {mayWrite && (
         <>
           <button
