@@ -78,9 +78,10 @@ export async function readBuckets(db: Queryable, options: Options): Promise<Map<
     buckets.set(time, bucket);
     return bucket;
   };
-  for (const { bin, location, status, count } of counts) {
+  for (const { bin, location, status, count, retries } of counts) {
     const bucket = at(location, bin.getTime());
     bucket.count += count;
+    bucket.retries += retries;
     if (status === 'passed' || status === 'degraded' || status === 'failed' || status === 'errored')
       bucket[status] += count;
   }
@@ -117,6 +118,7 @@ const emptyBucket = (time: number): Bucket => ({
   failed: 0,
   errored: 0,
   missed: 0,
+  retries: 0,
   availability: null,
   p50: null,
   p95: null,

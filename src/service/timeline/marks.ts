@@ -9,6 +9,7 @@ import {
 import { pausesCheck } from '../maintenance/effects.ts';
 import { occurrencesWithin } from '../maintenance/recurrence.ts';
 import type { Mark } from './schema.ts';
+import { deploymentsOf } from './deployments.ts';
 import { listAlertMarks, listIncidentMarks } from './statements.ts';
 
 const maxOfKind = 200;
@@ -22,7 +23,7 @@ const wordsOf = (alertType: string) => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** What happened to a check besides its runs: alerts, incidents and maintenance, oldest first. */
+/** What happened to a check besides its runs: alerts, incidents, deployments and maintenance, oldest first. */
 export async function findMarks(
   db: Queryable,
   { accountId, checkId, range }: { accountId: string; checkId: string; range: TimeRange },
@@ -43,6 +44,7 @@ export async function findMarks(
       text: name,
       id,
     })),
+    ...(await deploymentsOf(db, { accountId, checkId, range, limit: maxOfKind })),
     ...(await findMaintenance(db, { accountId, checkId, range })),
   ];
   return marks.sort((a, b) => Date.parse(a.at) - Date.parse(b.at));

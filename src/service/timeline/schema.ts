@@ -38,6 +38,7 @@ const Bucket = Type.Object({
   failed: Count,
   errored: Count,
   missed: Count,
+  retries: Type.Integer({ minimum: 0, description: 'Attempts of these runs that were repeated.' }),
   availability: Nullable(Type.Number({ description: 'Percent; errored and missed runs do not count.' })),
   p50: Milliseconds,
   p95: Milliseconds,
@@ -59,7 +60,7 @@ const Run = Type.Object({
   phases: Nullable(Phases, { description: 'The timings of the result, in milliseconds.' }),
 });
 
-export const markKinds = ['alert', 'recovery', 'maintenance', 'incident'] as const;
+export const markKinds = ['alert', 'recovery', 'maintenance', 'incident', 'deployment'] as const;
 const Mark = Type.Object({
   at: moment,
   until: Type.Optional(Nullable(moment, { description: 'Null: it has not ended.' })),

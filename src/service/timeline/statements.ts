@@ -4,7 +4,8 @@ import type { Queryable } from '../db/database.ts';
 
 /** Statements on the timeline of one check. */
 
-export type StatusCount = { bin: Date; location: string; status: string; count: number };
+/** `retries`: attempts before the final ones. */
+export type StatusCount = { bin: Date; location: string; status: string; count: number; retries: number };
 
 /** Runs by bucket, location and status, from rollups and raw results. */
 export async function countRuns(
@@ -14,15 +15,16 @@ export async function countRuns(
   const { rollups, raw } = spans;
   return db.query<StatusCount>(
     `select date_bin(make_interval(secs => $2), at, $3::timestamptz) as bin, run_location as location, status,
-       sum(n)::integer as count
+       sum(n)::integer as count, sum(repeated)::integer as retries
      from (
-       select t.hour as at, t.run_location, t.status, t.count as n from check_rollups t
+       select t.hour as at, t.run_location, t.status, t.count as n, t.sum as repeated
+       from check_rollups t
        where t.check_id = $1 and t.metric = 'retries' and t.hour >= $4 and t.hour < $5 and not t.hour = any($6::timestamptz[])
        union all
-       select r.started_at, r.run_location, r.status, 1
+       select r.started_at, r.run_location, r.status, 1, r.attempts
        from unnest($7::timestamptz[], $8::timestamptz[]) as span (since, until)
        cross join lateral (
-         select started_at, run_location, status from check_results
+         select started_at, run_location, status, attempts from check_results
          where check_id = $1 and started_at >= span.since and started_at < span.until and result_type = 'FINAL'
            and not test_session and status in ('passed', 'degraded', 'failed', 'errored')
        ) as r

@@ -148,6 +148,35 @@ describe.skipIf(!hasChromium)('the page of a check', { timeout: 60_000 }, () => 
     expect(faults).toEqual([]);
   });
 
+  it('opens the failed run that is under a click on the chart', async () => {
+    const { page, faults } = await signedIn();
+    await page.goto(`${api.url}/checks/${checkId}?range=1h`);
+    const plot = page.locator('.u-over');
+    await plot.waitFor();
+    const { width = 0, height = 0 } = (await plot.boundingBox()) ?? {};
+    const hour = Math.ceil(Date.now() / 60_000) * 60_000 - 3_600_000;
+    const [failed] = await db.query<{ id: string; at: Date }>(
+      `select id, started_at as at from check_results where check_id = $1 and status = 'failed'`,
+      [checkId],
+    );
+    const x = (((failed?.at.getTime() ?? 0) - hour) / 3_600_000) * width;
+    await plot.hover({ position: { x, y: height / 2 } });
+    await page.locator('.u-over.on-mark').waitFor();
+    await page.mouse.down();
+    await page.mouse.up();
+    await page.getByRole('heading', { level: 1, name: /^Run of check/ }).waitFor();
+    expect(page.url()).toContain(`/runs/${failed?.id}`);
+    expect(faults).toEqual([]);
+  });
+
+  it('shows retries over time', async () => {
+    const { page, faults } = await signedIn();
+    await page.goto(`${api.url}/checks/${checkId}?chart=retries`);
+    await page.locator('.legend', { hasText: 'Retries' }).waitFor();
+    await page.getByText(/Latest values: Retries \d+\./).waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('runs the check, shows the run that waits, and keeps the focus meanwhile', async () => {
     const { page, faults } = await signedIn();
     await page.goto(`${api.url}/checks/${checkId}`);

@@ -52,7 +52,7 @@ describe.each(databases)('the timeline ($name)', (database) => {
       const runs: Run[] = [];
       for (let back = 20; back >= 0; back--) {
         const at = hour - back * hourMs;
-        runs.push({ at, responseTime: 100 + back, timings });
+        runs.push({ at, responseTime: 100 + back, timings, attempts: back === 5 ? 2 : 0 });
         runs.push({ at: at + 1, responseTime: 300, runLocation: 'us-east-1', timings });
       }
       runs.push({ at: hour - 5 * hourMs + 2, status: 'failed', responseTime: 5000 });
@@ -75,6 +75,7 @@ describe.each(databases)('the timeline ($name)', (database) => {
         failed: 1,
         errored: 1,
         missed: 1,
+        retries: 2,
         availability: 66.66,
         p50: expect.closeTo(300, -1),
         p95: expect.closeTo(5000, -2),
@@ -104,6 +105,61 @@ describe.each(databases)('the timeline ($name)', (database) => {
       await bench.store(checkId, 'URL', runs);
       const { series, runs: shown } = await timeline(checkId);
       expect([series[0]?.buckets.map(({ count }) => count), shown]).toEqual([[1_001], null]);
+    });
+
+    test('deployments that called a trigger, or that wrote the check, are marks', async () => {
+      const { db, account } = bench.service;
+      const checkId = await bench.create('URL');
+      const call = (back: number, variables: { [key: string]: string }, runSource = 'LEGACY_TRIGGER') =>
+        db.query(
+          `insert into check_sessions (id, account_id, kind, check_id, name, run_source, refresh_cache, environment_variables,
+             started_at) values ($1, $2, 'check', $3, 'Check', $4, false, $5, $6)`,
+          [
+            uuidv7(hour - back * hourMs),
+            account.id,
+            checkId,
+            runSource,
+            JSON.stringify(Object.entries(variables).map(([key, value]) => ({ key, value }))),
+            new Date(hour - back * hourMs),
+          ],
+        );
+      const shop = {
+        DEPLOYMENT: '42',
+        REPOSITORY: 'shop',
+        SHA: 'a1b2c3d4e5f6',
+        ENVIRONMENT_NAME: 'production',
+      };
+      await call(9, shop);
+      await call(8, shop);
+      await call(7, {});
+      await call(6, { ENVIRONMENT_URL: 'https://preview.example' }, 'GROUP_RUN_ALL');
+      await call(40, shop);
+      const projectId = uuidv7();
+      await db.query(
+        `insert into projects (id, account_id, logical_id, name, created_at) values ($1, $2, 'shop', 'Shop', now())`,
+        [projectId, account.id],
+      );
+      await db.query(
+        `insert into project_resources (project_id, account_id, type, logical_id, physical_id, is_protected, is_detached,
+           payload, state) values ($1, $2, 'check', 'home', $3, false, false, '', '{}')`,
+        [projectId, account.id, checkId],
+      );
+      for (const [back, status] of [
+        [5, 'SUCCEEDED'],
+        [4, 'FAILED'],
+      ] as const)
+        await db.query(
+          `insert into project_deployments (id, account_id, logical_id, status, progress, created_at, ended_at, runner,
+             leased_until) values ($1, $2, 'shop', $3, 100, $4, $4, $1, $4)`,
+          [uuidv7(), account.id, status, new Date(hour - back * hourMs)],
+        );
+      const { marks } = await timeline(checkId);
+      const at = (back: number) => new Date(hour - back * hourMs).toISOString();
+      expect(marks.map(({ kind, text, at: moment }) => [kind, text, moment])).toEqual([
+        ['deployment', 'Deployment 42 of shop (a1b2c3d) to production', at(9)],
+        ['deployment', 'Deployment to https://preview.example', at(6)],
+        ['deployment', 'Project Shop was deployed', at(5)],
+      ]);
     });
 
     test('alerts, incidents and maintenance are marks; another account sees nothing', async () => {

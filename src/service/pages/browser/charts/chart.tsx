@@ -64,7 +64,7 @@ function FiguresTable({ content }: { content: PlotContent }) {
   const from = Math.max(0, content.times.length - shownRows);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Figures of the chart">
-      <table>
+      <table aria-label="Figures">
         <thead>
           <tr>
             <th scope="col">Time</th>

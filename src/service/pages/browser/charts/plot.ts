@@ -12,8 +12,13 @@ export type Series = {
   /** Filled down to the series before it, for phases on top of each other. */
   readonly isFilled?: boolean;
 };
-/** A moment, or a time, that is marked behind the lines. Seconds since the epoch. */
-export type ShownMark = { readonly from: number; readonly to: number; readonly colour: string };
+/** A moment, or a time, that is marked behind the lines. Seconds since the epoch. A click opens `href`. */
+export type ShownMark = {
+  readonly from: number;
+  readonly to: number;
+  readonly colour: string;
+  readonly href?: string | undefined;
+};
 
 export type PlotContent = {
   /** Seconds since the epoch. */
@@ -24,6 +29,8 @@ export type PlotContent = {
   readonly format: (value: number) => string;
   /** The reader has selected a time by dragging. */
   readonly onZoom?: ((from: number, to: number) => void) | undefined;
+  /** The reader has clicked on a mark. */
+  readonly onOpen?: ((href: string) => void) | undefined;
   readonly max?: number | undefined;
 };
 
@@ -99,12 +106,39 @@ export function drawPlot(element: HTMLElement, content: PlotContent): () => void
     [[...content.times], ...content.series.map(({ values }) => [...values])],
     element,
   );
+  openMarks(plot, content);
   const observer = new ResizeObserver(() => plot.setSize({ width: width(), height }));
   observer.observe(element);
   return () => {
     observer.disconnect();
     plot.destroy();
   };
+}
+
+/** A mark is this near to a click that opens it, in pixels. */
+const reach = 5;
+/** Further than this, the pointer was dragged to select a time. */
+const slack = 3;
+
+/** Opens the mark under a click, and shows that a mark can be clicked. The narrowest mark lies on top. */
+function openMarks(plot: uPlot, { marks, range, onOpen }: PlotContent): void {
+  if (onOpen === undefined) return;
+  const linked = marks
+    .filter(({ href }) => href !== undefined)
+    .sort((a, b) => a.to - a.from - (b.to - b.from));
+  const hrefAt = ({ offsetX }: MouseEvent) => {
+    const at = (time: number) => plot.valToPos(Math.min(Math.max(time, range.from), range.to), 'x');
+    return linked.find(({ from, to }) => offsetX >= at(from) - reach && offsetX <= at(to) + reach)?.href;
+  };
+  let pressedAt = 0;
+  plot.over.addEventListener('mousedown', ({ clientX }) => (pressedAt = clientX));
+  plot.over.addEventListener('mousemove', (event) =>
+    plot.over.classList.toggle('on-mark', hrefAt(event) !== undefined),
+  );
+  plot.over.addEventListener('click', (event) => {
+    const href = Math.abs(event.clientX - pressedAt) > slack ? undefined : hrefAt(event);
+    if (href !== undefined) onOpen(href);
+  });
 }
 
 /** A canvas does not know light-dark(), so the browser resolves the colour on an element. */

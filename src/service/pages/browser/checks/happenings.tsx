@@ -1,5 +1,5 @@
 import { Moment } from '../parts/time.tsx';
-import type { Mark } from './timeline.ts';
+import { linkOfMark, type Mark } from './timeline.ts';
 
 /** What happened to the check, as text: the marks of the chart. */
 export function Happenings({ marks, checkId }: { marks: readonly Mark[]; checkId: string }) {
@@ -11,16 +11,13 @@ export function Happenings({ marks, checkId }: { marks: readonly Mark[]; checkId
         {[...marks]
           .sort((a, b) => (a.at < b.at ? 1 : -1))
           .slice(0, 50)
+          .map((mark) => ({ ...mark, href: linkOfMark(mark, checkId) }))
           .map((mark) => (
             <li key={`${mark.kind} ${mark.id}`} class="test-line">
               <Moment at={mark.at} />
               <span class="word">{mark.kind}</span>
               <span class="break">
-                {mark.kind === 'alert' || mark.kind === 'recovery' ? (
-                  <a href={`/checks/${checkId}?tab=alerts&alert=${mark.id}`}>{mark.text}</a>
-                ) : (
-                  mark.text
-                )}
+                {mark.href === undefined ? mark.text : <a href={mark.href}>{mark.text}</a>}
               </span>
             </li>
           ))}

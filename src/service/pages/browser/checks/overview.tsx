@@ -9,7 +9,7 @@ import { Empty, Shown } from '../parts/notice.tsx';
 import { Suite } from '../suites/suite.tsx';
 import { Heartbeat } from './heartbeat.tsx';
 import { Happenings } from './happenings.tsx';
-import { ResponseCharts } from './response-charts.tsx';
+import { ResponseCharts, viewOf } from './response-charts.tsx';
 import { figuresOf, type Timeline } from './timeline.ts';
 import type { Check, InShort } from './types.ts';
 
@@ -26,7 +26,8 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
   // A preset moves with time: its name is the key, and live events read it again.
   const key = `${check.id} ${range.preset ?? `${range.from} ${range.to}`}`;
   const whole = useLoad(`timeline ${key}`, read(), { keep: true });
-  const places = useLoad(`places ${key}`, read('location'), { keep: true });
+  const isByLocation = viewOf(query) === 'locations';
+  const places = useLoad(isByLocation ? `places ${key}` : null, read('location'), { keep: true });
   useReloadOn(['run'], () => (whole.reload(), places.reload()), { checkId: check.id, everyMs: 5000 });
   // A check that never ran has no status.
   const status = useLoad(inShort?.lastRunAt ? `status ${check.id}` : null, (signal) =>
@@ -47,7 +48,8 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
                   value={figures.availability === null ? '–' : `${figures.availability.toFixed(2)} %`}
                 />
                 <Figure title="Runs" value={String(figures.count)} />
-                <Figure title="Failed" value={String(figures.failed)} />
+                <Figure title="Failed" value={String(figures.failed)} href={failedRuns(check.id, timeline)} />
+                <Figure title="Retries" value={String(figures.retries)} />
                 <Figure title="Median" value={milliseconds(figures.p50)} />
                 <Figure title="p95" value={milliseconds(figures.p95)} />
                 <Figure title="p99" value={milliseconds(figures.p99)} />
@@ -69,7 +71,7 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
                 </div>
               ) : (
                 check.checkType !== 'HEARTBEAT' && (
-                  <ResponseCharts timeline={timeline} places={places.value ?? null} />
+                  <ResponseCharts checkId={check.id} timeline={timeline} places={places.value ?? null} />
                 )
               )}
               <Happenings marks={timeline.marks} checkId={check.id} />
@@ -82,10 +84,21 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
   );
 }
 
-function Figure({ title, value }: { title: string; value: string }) {
+const failedRuns = (checkId: string, { from, to }: Timeline) =>
+  withQuery(`/checks/${checkId}`, { tab: 'runs', status: 'failed', from, to });
+
+function Figure({ title, value, href }: { title: string; value: string; href?: string }) {
   return (
     <div class="figure">
-      <b>{value}</b>
+      <b>
+        {href === undefined || value === '0' ? (
+          value
+        ) : (
+          <a href={href} aria-label={`${title}: ${value} runs`}>
+            {value}
+          </a>
+        )}
+      </b>
       <span class="soft">{title}</span>
     </div>
   );

@@ -1,28 +1,41 @@
 import { useMemo } from 'preact/hooks';
-import { setQuery, usePlace } from '../base/router.ts';
+import { go, setQuery, usePlace } from '../base/router.ts';
+import { withQuery } from '../base/service.ts';
 import { milliseconds } from '../base/words.ts';
 import { Chart } from '../charts/chart.tsx';
 import type { PlotContent, Series, ShownMark } from '../charts/plot.ts';
 import { showRange } from '../charts/range.tsx';
-import type { Bucket, Timeline } from './timeline.ts';
+import { linkOfMark, type Bucket, type Timeline } from './timeline.ts';
 
 const views = [
   { id: 'time', title: 'Response time' },
   { id: 'phases', title: 'By phase' },
   { id: 'locations', title: 'By location' },
+  { id: 'retries', title: 'Retries' },
 ] as const;
+export type View = (typeof views)[number]['id'];
 
-/** Response times: percentiles, phases, or locations; the view is part of the address. */
-export function ResponseCharts({ timeline, places }: { timeline: Timeline; places: Timeline | null }) {
+/** The view that the address names. */
+export const viewOf = (query: URLSearchParams): View =>
+  views.find(({ id }) => id === query.get('chart'))?.id ?? 'time';
+
+/** Response times: percentiles, phases, or locations; or retries. The view is part of the address. */
+export function ResponseCharts({
+  checkId,
+  timeline,
+  places,
+}: {
+  checkId: string;
+  timeline: Timeline;
+  places: Timeline | null;
+}) {
   const { query } = usePlace();
-  const view = views.find(({ id }) => id === query.get('chart'))?.id ?? 'time';
+  const view = viewOf(query);
   const content = useMemo(
-    () => contentOf(view === 'locations' ? (places ?? timeline) : timeline, view),
-    [timeline, places, view],
+    () => contentOf(view === 'locations' ? (places ?? timeline) : timeline, { view, checkId }),
+    [timeline, places, view, checkId],
   );
-  const last = content.series.map(
-    ({ name, values }) => `${name} ${milliseconds([...values].reverse().find(isNumber))}`,
-  );
+  const last = content.series.map(({ name, values }) => `${name} ${shownLast(content, values)}`);
   return (
     <section class="card" aria-label="Response time">
       <div class="card-head">
@@ -42,11 +55,16 @@ export function ResponseCharts({ timeline, places }: { timeline: Timeline; place
       </div>
       <Chart
         title={views.find(({ id }) => id === view)?.title ?? ''}
-        summary={`Latest values: ${last.join(', ') || 'none'}. Drag over the chart to zoom.`}
+        summary={`Latest values: ${last.join(', ') || 'none'}. Drag over the chart to zoom, and click on a mark to open it.`}
         content={content}
       />
     </section>
   );
+}
+
+function shownLast({ format }: PlotContent, values: readonly (number | null)[]): string {
+  const last = [...values].reverse().find(isNumber);
+  return last === undefined ? 'none' : format(last);
 }
 
 const isNumber = (value: number | null): value is number => value !== null;
@@ -61,7 +79,7 @@ const markColours: { readonly [kind: string]: string } = {
 const lines = ['accent', 'errored', 'passed', 'degraded', 'failed', 'idle'];
 const colourAt = (at: number) => lines[at % lines.length] ?? 'accent';
 
-function contentOf(timeline: Timeline, view: (typeof views)[number]['id']): PlotContent {
+function contentOf(timeline: Timeline, { view, checkId }: { view: View; checkId: string }): PlotContent {
   const range = { from: seconds(timeline.from), to: seconds(timeline.to) };
   const buckets = timeline.series.flatMap((one) => one.buckets);
   const times = [...new Set(buckets.map(({ from }) => seconds(from)))].sort((a, b) => a - b);
@@ -84,34 +102,55 @@ function contentOf(timeline: Timeline, view: (typeof views)[number]['id']): Plot
             colour: colourAt(at),
             values: values(own, ({ phases }) => phases[name]),
           }))
-        : [
-            { name: 'p99', colour: 'idle', values: values(own, ({ p99 }) => p99) },
-            { name: 'p95', colour: 'errored', values: values(own, ({ p95 }) => p95) },
-            { name: 'Median', colour: 'accent', values: values(own, ({ p50 }) => p50) },
-          ];
+        : view === 'retries'
+          ? [{ name: 'Retries', colour: 'degraded', values: values(own, ({ retries }) => retries) }]
+          : [
+              { name: 'p99', colour: 'idle', values: values(own, ({ p99 }) => p99) },
+              { name: 'p95', colour: 'errored', values: values(own, ({ p95 }) => p95) },
+              { name: 'Median', colour: 'accent', values: values(own, ({ p50 }) => p50) },
+            ];
   return {
     times,
     series,
     range,
-    marks: [...marksOf(timeline, range.to), ...badBuckets(own, timeline.bucketSeconds)],
-    format: milliseconds,
+    marks: [...marksOf(timeline, { end: range.to, checkId }), ...badBuckets(timeline, { own, checkId })],
+    format: view === 'retries' ? String : milliseconds,
+    onOpen: go,
     onZoom: (from, to) => showRange(from * 1000, to * 1000),
   };
 }
 
-const marksOf = ({ marks }: Timeline, end: number): ShownMark[] =>
-  marks.map(({ at, until, kind }) => ({
-    from: seconds(at),
-    to: until === undefined ? seconds(at) : until === null ? end : seconds(until),
-    colour: markColours[kind] ?? 'idle',
+const marksOf = ({ marks }: Timeline, { end, checkId }: { end: number; checkId: string }): ShownMark[] =>
+  marks.map((mark) => ({
+    from: seconds(mark.at),
+    to: mark.until === undefined ? seconds(mark.at) : mark.until === null ? end : seconds(mark.until),
+    colour: markColours[mark.kind] ?? 'idle',
+    href: linkOfMark(mark, checkId),
   }));
 
-/** Times with failed or degraded runs. */
-const badBuckets = (buckets: readonly Bucket[], width: number): ShownMark[] =>
-  buckets
+/** Times with failed or degraded runs. They lead to these runs, or to the only one. */
+function badBuckets(
+  { runs, bucketSeconds }: Timeline,
+  { own, checkId }: { own: readonly Bucket[]; checkId: string },
+): ShownMark[] {
+  return own
     .filter(({ failed, degraded, errored }) => failed + degraded + errored > 0)
-    .map(({ from, failed, errored }) => ({
-      from: seconds(from),
-      to: seconds(from) + width,
-      colour: failed > 0 ? 'failed' : errored > 0 ? 'errored' : 'degraded',
-    }));
+    .map(({ from, failed, errored }) => {
+      const [start, end] = [seconds(from), seconds(from) + bucketSeconds];
+      const status = failed > 0 ? 'failed' : errored > 0 ? 'errored' : 'degraded';
+      const those = (runs ?? []).filter(
+        (run) => run.status === status && seconds(run.startedAt) >= start && seconds(run.startedAt) < end,
+      );
+      const [only] = those;
+      const iso = (time: number) => new Date(time * 1000).toISOString();
+      return {
+        from: start,
+        to: end,
+        colour: status,
+        href:
+          only !== undefined && those.length === 1
+            ? `/checks/${checkId}/runs/${only.id}`
+            : withQuery(`/checks/${checkId}`, { tab: 'runs', status, from: iso(start), to: iso(end) }),
+      };
+    });
+}

@@ -107,7 +107,7 @@ export function Runs({ check }: { check: Check }) {
             </div>
           ) : (
             <div class="card flush" tabIndex={0} role="region" aria-label="List of runs">
-              <table class="runs-table">
+              <table class="runs-table" aria-label="Runs">
                 <thead>
                   <tr>
                     <th scope="col">Status</th>

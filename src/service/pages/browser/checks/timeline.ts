@@ -7,6 +7,7 @@ export type Bucket = {
   readonly failed: number;
   readonly errored: number;
   readonly missed: number;
+  readonly retries: number;
   readonly availability: number | null;
   readonly p50: number | null;
   readonly p95: number | null;
@@ -32,6 +33,13 @@ export type Timeline = {
   readonly marks: readonly Mark[];
 };
 
+/** The page of what a mark stands for; deployments have none. */
+export function linkOfMark({ kind, id }: Mark, checkId: string): string | undefined {
+  if (kind === 'alert' || kind === 'recovery') return `/checks/${checkId}?tab=alerts&alert=${id}`;
+  if (kind === 'incident') return `/incidents/${id}`;
+  return kind === 'maintenance' ? `/maintenance/${id}` : undefined;
+}
+
 /** Figures of the whole time. Percentiles are exact if each run is known, and otherwise weighted means of the buckets. */
 export function figuresOf({ series, runs }: Timeline) {
   const buckets = series.flatMap((one) => one.buckets);
@@ -53,6 +61,7 @@ export function figuresOf({ series, runs }: Timeline) {
   return {
     count: sum((bucket) => bucket.count),
     failed,
+    retries: sum((bucket) => bucket.retries),
     availability: known === 0 ? null : ((known - failed) / known) * 100,
     p50: at(0.5, ({ p50 }) => p50),
     p95: at(0.95, ({ p95 }) => p95),
