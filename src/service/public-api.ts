@@ -65,6 +65,7 @@ import { PrivateLocation } from './locations/private-schema.ts';
 import type { ApiDeps } from './http/api.ts';
 import { registerExporter } from './analytics/exporter-routes.ts';
 import { LocationMetrics, registerLocationMetrics } from './locations/metrics-routes.ts';
+import { registerReportDays, ReportDay } from './analytics/report-day-routes.ts';
 import { registerReporting, Report } from './analytics/reporting-routes.ts';
 import { PendingAnalysis, registerRootCauseAnalyses, RootCauseAnalysis } from './analyses/routes.ts';
 import { registerEvents } from './events/routes.ts';
@@ -133,6 +134,7 @@ const components = [
   CheckAlert,
   LocationAlert,
   AlertDay,
+  ReportDay,
   ErrorGroup,
   PendingAnalysis,
   RootCauseAnalysis,
@@ -229,6 +231,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerAlertNotifications(api, deps);
     registerAnalytics(api, deps);
     registerReporting(api, deps);
+    registerReportDays(api, deps);
     registerLocationMetrics(api, deps);
     registerExporter(api, deps);
     const waiting = createSessionWaiting(instance, deps.db);

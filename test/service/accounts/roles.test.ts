@@ -216,6 +216,7 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
     'POST /v1/analytics/checks',
     'GET /v1/analytics/metrics',
     'GET /v1/reporting',
+    'GET /v1/report-days',
     'GET /v1/private-locations/{id}/metrics',
     'GET /v1/metrics',
     'GET /v1/check-sessions',

@@ -56,6 +56,38 @@ describe.each(databases)('reports ($name)', (database) => {
       expect(answers.slice(3)).toEqual(answers.slice(0, 3));
     });
 
+    test('availability by day comes from days and hours, and can be of one tag', async () => {
+      const { service } = bench;
+      await service.db.query('delete from checks');
+      const day = Date.parse('2026-03-02T00:00:00Z');
+      const [shop, other] = [await create('URL'), await create('URL')];
+      await service.db.query(`update checks set tags = '{shop}' where id = $1`, [shop]);
+      await store(shop, 'URL', [
+        { at: day },
+        { at: day + hourMs, status: 'failed' },
+        { at: day + 2 * hourMs, status: 'errored' },
+        { at: day + 30 * hourMs, status: 'degraded' },
+        { at: day + 60 * hourMs },
+      ]);
+      await store(other, 'URL', [{ at: day + 23 * hourMs }]);
+      await rollUp();
+      const range = `from=${day / 1000 + 5}&to=${day / 1000 + 4 * 86_400 - 5}`;
+      const days = async (query: string) => (await service.call('GET', `/v1/report-days?${query}`)).body;
+      const whole = { failed: 0, availability: 100 };
+      expect(await days(range)).toEqual([
+        { day: '2026-03-02', runs: 3, failed: 1, availability: 66.66 },
+        { ...whole, day: '2026-03-03', runs: 1 },
+        { ...whole, day: '2026-03-04', runs: 1 },
+      ]);
+      expect(await days(`${range}&filterByTags=shop`)).toMatchObject([{ runs: 2, availability: 50 }, {}, {}]);
+      expect(await days('filterByTags=none')).toEqual([]);
+      expect((await service.call('GET', '/v1/report-days', { key: service.foreign.key })).body).toEqual([]);
+      expect(await service.call('GET', `/v1/report-days?from=0&to=${93 * 86_400}`)).toMatchObject({
+        status: 400,
+        body: { attributes: { to: [expect.any(String)] } },
+      });
+    });
+
     test('reports: all checks over a range', async () => {
       const { service } = bench;
       await service.db.query('delete from checks');

@@ -60,6 +60,22 @@ describe.skipIf(!hasChromium)('groups and reports', { timeout: 60_000 }, () => {
     await page.close();
   });
 
+  it('shows a month at a glance, whose days are reports of their own', async () => {
+    const { page, faults } = await open('/reports');
+    const days = page.getByRole('region', { name: 'The last 30 days' }).getByRole('button');
+    await days.first().waitFor();
+    expect(await days.count()).toBe(30);
+    await days.last().click();
+    const today = new Date().toISOString().slice(0, 10);
+    await expect.poll(() => page.url()).toContain(`first=${today}&last=${today}`);
+    expect(await page.getByLabel('First day (UTC)').inputValue()).toBe(today);
+    await days.last().click();
+    await expect.poll(() => page.url()).not.toContain('first=');
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
   it('sorts a report by its address, and writes no formula into its file', async () => {
     const { page, faults } = await open('/reports?range=last24Hours&sort=name&order=desc');
     const names = page.locator('tbody a');

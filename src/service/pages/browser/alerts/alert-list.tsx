@@ -118,7 +118,7 @@ export function AlertList() {
 
 function Table({ alerts }: { alerts: readonly Alert[] }) {
   return (
-    <table class="stacked alerts-table">
+    <table class="stacked alerts-table" aria-label="Alerts">
       <thead>
         <tr>
           <th scope="col">Time</th>

@@ -2,6 +2,7 @@ import { useLoad } from '../base/load.ts';
 import { useReloadOn } from '../base/live.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { get, withQuery } from '../base/service.ts';
+import { Days, lastDays, type DayTile } from '../parts/days.tsx';
 import { Shown } from '../parts/notice.tsx';
 
 /** The last days at a glance: a tile per day (UTC), which filters the list by its day. */
@@ -15,17 +16,13 @@ type Day = {
   readonly locations: number;
 };
 
-const dayMs = 86_400_000;
 const shownDays = 30;
-const dateWord = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const isoDay = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 export function Month() {
   const { query } = usePlace();
   const chosen = query.get('day');
-  const end = (Math.floor(Date.now() / dayMs) + 1) * dayMs;
-  const from = end - shownDays * dayMs;
-  const path = withQuery('/v1/alert-days', { from: from / 1000, to: end / 1000 });
+  const { from, to } = lastDays(shownDays);
+  const path = withQuery('/v1/alert-days', { from: from / 1000, to: to / 1000 });
   const loaded = useLoad(path, (signal) => get<Day[]>(path, signal), { keep: true });
   useReloadOn(['alert'], loaded.reload, { everyMs: 5000 });
   return (
@@ -33,32 +30,22 @@ export function Month() {
       <h2 id="month">The last {shownDays} days</h2>
       <Shown of={loaded} what="the month">
         {(days) => (
-          <div class="days">
-            {Array.from({ length: shownDays }, (_, at) => {
-              const time = from + at * dayMs;
-              const day = isoDay(time);
-              const found = days.find((one) => one.day === day);
-              const count = found === undefined ? 0 : total(found);
-              return (
-                <button
-                  key={day}
-                  type="button"
-                  class={`day ${found === undefined ? 'none' : colour(found)}`}
-                  aria-pressed={chosen === day}
-                  title={found === undefined ? 'no alerts' : sentence(found)}
-                  onClick={() => setQuery({ day: chosen === day ? null : day, page: null })}
-                >
-                  <span class="day-date">{dateWord.format(time)}</span>
-                  <span class="hidden-text">: {found === undefined ? 'no alerts' : sentence(found)}</span>
-                  <b aria-hidden="true">{count === 0 ? '·' : count}</b>
-                </button>
-              );
-            })}
-          </div>
+          <Days
+            from={from}
+            to={to}
+            chosen={chosen}
+            tileOf={(day) => tileOf(days.find((one) => one.day === day))}
+            onChoose={(day) => setQuery({ day: chosen === day ? null : day, page: null })}
+          />
         )}
       </Shown>
     </section>
   );
+}
+
+function tileOf(day: Day | undefined): DayTile {
+  if (day === undefined || total(day) === 0) return { colour: 'none', figure: '·', text: 'no alerts' };
+  return { colour: colour(day), figure: String(total(day)), text: sentence(day) };
 }
 
 const kinds = ['failures', 'degraded', 'recoveries', 'certificates', 'locations'] as const;

@@ -95,7 +95,7 @@ export function NotificationLog() {
           ) : (
             <>
               <div class="card flush">
-                <table class="stacked">
+                <table class="stacked" aria-label="Notifications">
                   <thead>
                     <tr>
                       <th scope="col">Last try</th>

@@ -3,6 +3,7 @@ import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { get, withQuery } from '../base/service.ts';
 import { Empty, Shown } from '../parts/notice.tsx';
+import { Month } from './month.tsx';
 import { sorted, toCsv, type Report, type ReportSort } from './report.ts';
 
 const ranges = [
@@ -61,6 +62,7 @@ export function Page() {
           </button>
         </div>
       </header>
+      <Month tag={tag} chosen={own !== null && own.first === own.last ? own.first : null} />
       <Range own={own} range={range} tag={tag} />
       <Shown of={report} what="the report">
         {() => <Table rows={rows} sort={sort} isDown={isDown} isBusy={report.isLoading} />}
@@ -146,7 +148,7 @@ function Table({
   return (
     <>
       <div class="card flush">
-        <table aria-busy={isBusy}>
+        <table aria-label="Report" aria-busy={isBusy}>
           <thead>
             <tr>
               {columns.map(([name, title]) => (
