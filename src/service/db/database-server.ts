@@ -39,7 +39,9 @@ export async function openServerDatabase(
     idleTimeoutMillis: 30_000,
     // Set by a statement because connection poolers refuse start parameters.
     onConnect: async (client) => {
-      await client.query(`set timezone = 'UTC'; set statement_timeout = ${statementTimeoutMs}`);
+      await client.query(
+        `set timezone = 'UTC'; set statement_timeout = ${statementTimeoutMs}; set jit = off`,
+      );
     },
   });
   // The pool replaces a broken idle connection. Without a listener the error would crash the process.

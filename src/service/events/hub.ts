@@ -81,8 +81,11 @@ export function createEventHub({
     const events = pending;
     pending = [];
     const byAccount = new Map<string, typeof events>();
-    for (const event of events)
-      byAccount.set(event.account, [...(byAccount.get(event.account) ?? []), event]);
+    for (const event of events) {
+      const own = byAccount.get(event.account);
+      if (own === undefined) byAccount.set(event.account, [event]);
+      else own.push(event);
+    }
     let isBusy = false;
     for (const stream of streams) {
       const own = byAccount.get(stream.accountId) ?? [];
