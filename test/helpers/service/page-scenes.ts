@@ -11,12 +11,14 @@ export type Scene = {
   readonly path: (of: SceneIds) => string;
   /** Default: the account that has one of everything. */
   readonly who?: 'nobody' | 'empty';
+  /** Of the window while it is opened; default: 1280. */
+  readonly width?: number;
   /** Opens a dialog or a menu. */
   readonly open?: (page: Page) => Promise<unknown>;
 };
 
 const press = (name: string | RegExp) => (page: Page) => page.getByRole('button', { name }).first().click();
-const at = (path: string, more: Omit<Scene, 'name' | 'path'> = {}): Scene => ({
+const at = (path: string, more: Partial<Omit<Scene, 'path'>> = {}): Scene => ({
   name: `${path}${more.who === undefined ? '' : ` of ${more.who}`}`,
   path: () => path,
   ...more,
@@ -89,6 +91,7 @@ export const scenes: readonly Scene[] = [
       },
     ),
   ),
+  at('/', { name: 'the open menu of a phone', width: 390, open: press('Menu') }),
   of('the dialog of a deletion', check, press('Delete')),
   of('the dialog of an API key', () => '/settings?tab=keys', press('New API key')),
   of('the dialog of a variable', () => '/settings?tab=variables', press('New variable')),

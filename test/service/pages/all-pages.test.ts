@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)('every page', { timeout: 120_000, concurrent: true
   it.for(scenes)('has no findings and fits a narrow screen: $name', async (scene, { expect }) => {
     const page = await contexts[scene.who ?? 'everything']?.newPage();
     if (page === undefined) throw new Error('no context');
-    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.setViewportSize({ width: scene.width ?? 1280, height: 900 });
     await openScene(page, service.url, { scene, all, expect });
     const found = {
       light: await findings(page, {}),

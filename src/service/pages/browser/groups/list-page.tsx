@@ -43,7 +43,7 @@ export function Page() {
           ) : (
             <>
               <div class="card flush">
-                <table>
+                <table aria-label="Check groups">
                   <thead>
                     <tr>
                       <th scope="col">Name</th>

@@ -73,7 +73,7 @@ export function CheckList({ list, query, value }: { list: List; query: ListQuery
             </div>
           </div>
           {query.isByGroup ? (
-            <Grouped value={value} query={query} />
+            <Grouped value={value} query={query} isLoading={list.isLoading} />
           ) : (
             <div role="rowgroup">
               {entries.map((entry) => (
@@ -89,17 +89,24 @@ export function CheckList({ list, query, value }: { list: List; query: ListQuery
 }
 
 /** Groups by name, then the checks without one; a folded group shows its counts only. */
-function Grouped({ value, query }: { value: Overview; query: ListQuery }) {
+function Grouped({ value, query, isLoading }: { value: Overview; query: ListQuery; isLoading: boolean }) {
   const byGroup = new Map<string, Entry[]>();
   for (const entry of value.entries) {
     const id = entry.groupId === null ? 'none' : String(entry.groupId);
     byGroup.set(id, [...(byGroup.get(id) ?? []), entry]);
   }
-  const isShown = (id: string) => byGroup.has(id) || query.folded.includes(id);
+  // A group that was just unfolded has no checks until they are read. It stays, because its button has the focus.
+  const before = useRef<ReadonlySet<string>>(new Set());
+  const isShown = (id: string) =>
+    byGroup.has(id) || query.folded.includes(id) || (isLoading && before.current.has(id));
+  const shown = new Set([...value.groups.map(({ id }) => String(id)), 'none'].filter(isShown));
+  useLayoutEffect(() => {
+    before.current = shown;
+  });
   return (
     <>
       {value.groups
-        .filter(({ id }) => isShown(String(id)))
+        .filter(({ id }) => shown.has(String(id)))
         .map((group) => (
           <Group
             key={group.id}
@@ -111,7 +118,7 @@ function Grouped({ value, query }: { value: Overview; query: ListQuery }) {
             entries={byGroup.get(String(group.id)) ?? []}
           />
         ))}
-      {isShown('none') && (
+      {shown.has('none') && (
         <Group
           key="none"
           id="none"

@@ -58,7 +58,7 @@ export function Page() {
           }));
           return (
             <>
-              <div class="filter-row" role="search">
+              <div class="filter-row" role="search" aria-label="Filter of the incidents">
                 <TextField
                   label="Search"
                   type="search"

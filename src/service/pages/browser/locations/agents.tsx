@@ -24,7 +24,7 @@ export function Agents({ load }: { load: LocationLoad }) {
             <a href="?tab=keys">Keys and installation</a>
           </Empty>
         ) : (
-          <table class="stacked">
+          <table class="stacked" aria-label="Agents">
             <thead>
               <tr>
                 <th scope="col">Host</th>
@@ -79,7 +79,7 @@ export function Agents({ load }: { load: LocationLoad }) {
         <h2 id="lanes" class="card-title">
           Lanes now
         </h2>
-        <table class="stacked">
+        <table class="stacked" aria-labelledby="lanes">
           <thead>
             <tr>
               <th scope="col">Lane</th>

@@ -45,7 +45,7 @@ export function Page() {
           ) : (
             <>
               <div class="card flush">
-                <table class="stacked">
+                <table class="stacked" aria-label="Locations">
                   <thead>
                     <tr>
                       <th scope="col">Location</th>

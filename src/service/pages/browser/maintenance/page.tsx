@@ -89,7 +89,7 @@ export function Page() {
           return (
             <>
               <Month label="Maintenance by day" what="maintenance" entries={entries} />
-              <div class="filter-row" role="search">
+              <div class="filter-row" role="search" aria-label="Filter of the maintenance windows">
                 <TextField
                   label="Search"
                   type="search"

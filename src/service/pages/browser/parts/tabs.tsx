@@ -28,7 +28,12 @@ export function Tabs({
           }}
         >
           {title}
-          {count !== undefined && <span class="count">{count}</span>}
+          {count !== undefined && (
+            <>
+              {' '}
+              <span class="count">{count}</span>
+            </>
+          )}
         </a>
       ))}
     </nav>

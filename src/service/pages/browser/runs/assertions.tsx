@@ -32,7 +32,7 @@ export function Assertions({ run }: { run: Run }) {
         {failed === 0 ? `All ${assertions.length} hold.` : `${failed} of ${assertions.length} failed.`}
       </p>
       <Scroll label="List of assertions">
-        <table>
+        <table aria-label="Assertions">
           <thead>
             <tr>
               <th scope="col">Result</th>

@@ -13,7 +13,7 @@ export function Attempts({ runs, current }: { runs: readonly Run[]; current: str
   return (
     <Part title="Attempts">
       <Scroll label="Attempts side by side">
-        <table>
+        <table aria-label="Attempts">
           <thead>
             <tr>
               <th scope="col">Attempt</th>

@@ -55,7 +55,7 @@ const states: { readonly [state: string]: string } = {
 export function FileTable({ files }: { files: readonly StoredFile[] }) {
   return (
     <Scroll label="List of files">
-      <table>
+      <table aria-label="Files">
         <thead>
           <tr>
             <th scope="col">Name</th>

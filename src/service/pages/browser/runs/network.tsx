@@ -71,7 +71,7 @@ function Icmp({ details }: { details: Fields }) {
       />
       {pings.length > 0 && (
         <Scroll label="List of packets">
-          <table>
+          <table aria-label="Packets">
             <thead>
               <tr>
                 <th scope="col">Packet</th>
@@ -149,7 +149,7 @@ function Certificate({ value }: { value: unknown }) {
       />
       {chain.length > 0 && (
         <Scroll label="Certificate chain">
-          <table>
+          <table aria-label="Certificate chain">
             <thead>
               <tr>
                 <th scope="col">Certificate</th>
@@ -193,7 +193,7 @@ function Trace({ value }: { value: unknown }) {
             {trace['reached'] === true ? '' : ': not reached'}
           </p>
           <Scroll label="Hops">
-            <table>
+            <table aria-label="Hops">
               <thead>
                 <tr>
                   <th scope="col">Hop</th>

@@ -48,7 +48,7 @@ export function Headers({ headers, label }: { headers: unknown; label: string })
         {label} <span class="count">{rows.length}</span>
       </summary>
       <Scroll label={label}>
-        <table class="headers">
+        <table class="headers" aria-label={label}>
           <tbody>
             {rows.map(([name, value], at) => (
               <tr key={at}>

@@ -68,7 +68,7 @@ function Waterfall({ bars, total, label }: { bars: readonly Bar[]; total: number
   const whole = Math.max(total, 0.001);
   return (
     <Scroll label={label}>
-      <table class="waterfall">
+      <table class="waterfall" aria-label="Phases">
         <thead class="hidden-text">
           <tr>
             <th scope="col">Phase</th>

@@ -50,7 +50,7 @@ export function ApiKeys() {
       <EntryList of={loaded} what="API keys">
         {(keys) => (
           <div class="card flush">
-            <table class="stacked">
+            <table class="stacked" aria-label="API keys">
               <thead>
                 <tr>
                   <th scope="col">Name</th>

@@ -42,7 +42,7 @@ export function Certificates() {
             </div>
           ) : (
             <div class="card flush">
-              <table class="stacked">
+              <table class="stacked" aria-label="Client certificates">
                 <thead>
                   <tr>
                     <th scope="col">Host</th>

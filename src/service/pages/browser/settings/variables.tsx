@@ -45,7 +45,7 @@ export function Variables() {
             </div>
           ) : (
             <div class="card flush">
-              <table class="stacked">
+              <table class="stacked" aria-label="Variables and secrets">
                 <thead>
                   <tr>
                     <th scope="col">Name</th>
