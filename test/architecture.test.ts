@@ -187,6 +187,7 @@ const floors: Record<string, readonly string[]> = {
     'pages/browser/locations',
     'pages/browser/reports',
     'pages/browser/settings',
+    'pages/browser/reference',
     'pages/browser',
     '.',
   ],

@@ -38,6 +38,7 @@ export async function buildApp(
         security: [],
         response: {
           200: Type.Object({ state: Type.Literal('running'), version: Type.String() }),
+          400: Type.Ref('Error', { description: 'The request names no host, or several' }),
           503: Type.Ref('Error', { description: 'The database does not answer' }),
         },
       },

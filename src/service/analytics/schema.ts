@@ -114,7 +114,12 @@ const Points = Type.Object({
   data: Type.Array(
     Type.Object(
       { timestamp: Type.String({ format: 'date-time' }) },
-      { additionalProperties: Type.Union([Type.Number(), Type.Null()]) },
+      {
+        // Types of clients require that this also covers the timestamp.
+        additionalProperties: Type.Union([Type.Number(), Type.Null(), Type.String()], {
+          description: 'The figure of a metric: a number, or null where there were no runs.',
+        }),
+      },
     ),
   ),
 });

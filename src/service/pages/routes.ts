@@ -1,5 +1,6 @@
 import type { FastifyInstance, preHandlerAsyncHookHandler } from 'fastify';
 import { pageDocument, serveAssets } from '../http/page-files.ts';
+import { serveDocument } from './api-document.ts';
 import { serveHelp } from './help.ts';
 import { serveTraceViewer } from './trace-viewer.ts';
 
@@ -57,6 +58,7 @@ export function registerWeb(
   serveAssets(app);
   serveTraceViewer(app);
   serveHelp(app);
+  serveDocument(app);
   const document = pageDocument(securityHeaders);
   const schema = { hide: true };
   app.get('/', { schema }, document);
@@ -65,4 +67,5 @@ export function registerWeb(
     for (const path of [`/${area}`, `/${area}/:id`, `/${area}/:id/edit`]) app.get(path, { schema }, document);
   }
   app.get('/checks/:id/runs/:resultId', { schema }, document);
+  app.get('/docs', { schema }, document);
 }

@@ -42,6 +42,9 @@ const tabs = {
 
 export const scenes: readonly Scene[] = [
   at('/', { who: 'nobody' }),
+  at('/docs', { who: 'nobody' }),
+  ...['createUrlCheck', 'listChecks', 'uploadPlaywrightBundle'].map((operation) => at(`/docs#${operation}`)),
+  at('/docs?search=nothing-has-this-name', { who: 'nobody' }),
   at('/status/shop', { who: 'nobody' }),
   at('/status/unknown', { who: 'nobody' }),
   at('/checks/00000000-0000-7000-8000-000000000000'),

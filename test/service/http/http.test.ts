@@ -281,12 +281,13 @@ describe('the document', () => {
   });
 
   test('marks only fields that a client has to send as required', async () => {
-    const { paths } = JSON.parse(JSON.stringify(await document())) as {
+    const { paths, components } = JSON.parse(JSON.stringify(await document())) as {
+      components: { schemas: { [name: string]: { required?: string[] } } };
       paths: {
         [path: string]: {
           [method: string]: {
             parameters?: { in: string; name: string; required?: boolean }[];
-            requestBody?: { content: { [type: string]: { schema: { required?: string[] } } } };
+            requestBody?: { content: { [type: string]: { schema: { $ref?: string } } } };
           };
         };
       };
@@ -305,7 +306,9 @@ describe('the document', () => {
     expect(queries.filter((query) => !needed.test(query))).toEqual([]);
     const required = operationsOf.map(({ name, operation }) => [
       name,
-      operation.requestBody?.content['application/json']?.schema.required,
+      components.schemas[
+        operation.requestBody?.content['application/json']?.schema.$ref?.split('/').at(-1) ?? ''
+      ]?.required,
     ]);
     expect(Object.fromEntries(required.filter(([, fields]) => fields !== undefined))).toEqual({
       'post /v1/projects/deploy': ['project', 'resources'],
@@ -347,7 +350,9 @@ describe('the document', () => {
   test('names no schema that it does not hold', async () => {
     const text = JSON.stringify(await document());
     const { components } = JSON.parse(text) as { components: { schemas: Fields } };
-    const names = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1]));
+    const names = new Set(
+      [...text.matchAll(/"\$ref":"(#\/components\/schemas\/[^"]+)"/g)].map((match) => match[1]),
+    );
     for (const name of names) {
       expect(Object.keys(components.schemas).map((schema) => `#/components/schemas/${schema}`)).toContain(
         name,
@@ -362,27 +367,32 @@ describe('health and page', () => {
     expect([status, body]).toEqual([200, { state: 'running', version: expect.any(String) }]);
   });
 
-  test.each([['/'], ['/sign-in'], ['/checks/new'], ['/checks/0197/runs/0198'], ['/settings']])(
-    '%s is the page, with a strict policy, and only once',
-    async (path) => {
-      const { status, body, headers } = await service.call<string>('GET', path, { key: null });
-      expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-      expect(body).toMatch(/^<!doctype html>/i);
-      const policy = headers.get('content-security-policy') ?? '';
-      expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'; /);
-      expect(policy).toContain("base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-      expect(policy).not.toMatch(/unsafe|http:|https:|\*/);
-      expect(headers.get('x-content-type-options')).toBe('nosniff');
-      // Nothing from elsewhere, nothing inline.
-      expect(body).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
-      expect(body).not.toMatch(/<script>|<style>| style="| on[a-z]+="/);
-      const again = await service.call('GET', path, {
-        key: null,
-        headers: { 'if-none-match': headers.get('etag') ?? '' },
-      });
-      expect(again.status).toBe(304);
-    },
-  );
+  test.each([
+    ['/'],
+    ['/sign-in'],
+    ['/checks/new'],
+    ['/checks/0197/runs/0198'],
+    ['/settings'],
+    ['/docs'],
+    ['/docs/'],
+  ])('%s is the page, with a strict policy, and only once', async (path) => {
+    const { status, body, headers } = await service.call<string>('GET', path, { key: null });
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(body).toMatch(/^<!doctype html>/i);
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'; /);
+    expect(policy).toContain("base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|http:|https:|\*/);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    // Nothing from elsewhere, nothing inline.
+    expect(body).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
+    expect(body).not.toMatch(/<script>|<style>| style="| on[a-z]+="/);
+    const again = await service.call('GET', path, {
+      key: null,
+      headers: { 'if-none-match': headers.get('etag') ?? '' },
+    });
+    expect(again.status).toBe(304);
+  });
 
   test('its files are compressed, kept for ever, and never a document of their own', async () => {
     const { body } = await service.call<string>('GET', '/', { key: null });

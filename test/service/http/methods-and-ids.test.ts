@@ -20,7 +20,12 @@ const send = (method: string, path: string, init: RequestInit = {}) =>
   fetch(`${service.url}${path}`, { method, ...init });
 
 /** Routes of people and browsers, which are not in the document. */
-const undocumented = { '/': ['GET'], '/settings': ['GET'], '/openapi.json': ['GET'] };
+const undocumented = {
+  '/': ['GET'],
+  '/settings': ['GET'],
+  '/docs': ['GET'],
+  '/openapi.json': ['GET'],
+};
 /** Triggers, where a request runs something. */
 const withoutHead = /^\/(checks|check-groups)\//;
 
@@ -73,7 +78,7 @@ describe('methods that a path lacks', () => {
     expect((await send('PATCH', '/v1/nothing', { body: '{"name":' })).status).toBe(404);
     expect((await send('OPTIONS', '/v1/nothing')).status).toBe(404);
     // There is a route, but no such file.
-    const file = await send('GET', '/docs/static/nothing.js');
+    const file = await send('GET', '/assets/nothing.js');
     expect([file.status, file.headers.get('allow')]).toEqual([404, null]);
   });
 });

@@ -4,7 +4,7 @@ import { readServiceConfig } from '../../../src/config/service.ts';
 import { anyDatabase } from '../../helpers/service/database.ts';
 import { startTestService, type TestService } from '../../helpers/service/service.ts';
 
-/** Requests of one API key in a minute, and the page of the document. */
+/** Requests of one API key in a minute. */
 
 const unknown = '01890000-0000-7000-8000-000000000001';
 let service: TestService;
@@ -95,31 +95,5 @@ describe('rate limits', () => {
     expect(() => readServiceConfig({ SERVICE_RATE_LIMIT: '-1' })).toThrow(
       'SERVICE_RATE_LIMIT must be a whole number from 0 to 1000000',
     );
-  });
-});
-
-describe('/docs', () => {
-  test.each(['/docs', '/docs/'])('%s shows the document with files of the service only', async (path) => {
-    const page = await service.call<string>('GET', path, { key: null });
-    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self';");
-    expect(page.body).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
-    // Nothing inline: the policy refuses it.
-    expect(page.body).not.toMatch(/<script>|<script [^>]*>\s*[^<\s]/);
-    const linked = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '');
-    expect(linked.length).toBeGreaterThan(4);
-    for (const link of linked) {
-      const { pathname } = new URL(link, `${service.url}${path}`);
-      const file = await service.call<string>('GET', pathname, { key: null });
-      expect([pathname, file.status]).toEqual([pathname, 200]);
-    }
-  });
-
-  test('asks for the document of this service', async () => {
-    const { body } = await service.call<string>('GET', '/docs/static/swagger-initializer.js', { key: null });
-    expect(body).toContain('"validatorUrl":null');
-    expect(body).not.toMatch(/['"]https?:\/\//);
-    const document = await service.call('GET', '/docs/json', { key: null });
-    expect([document.status, document.body['openapi']]).toEqual([200, '3.1.0']);
   });
 });

@@ -31,8 +31,10 @@ const document = JSON.parse(
 };
 
 const resolve = (schema: Schema | undefined): Schema => {
-  const name = schema?.$ref?.split('/').at(-1);
-  return name === undefined ? (schema ?? {}) : (document.components.schemas[name] ?? {});
+  if (schema?.$ref === undefined) return schema ?? {};
+  // Next to the reference is what belongs to its place, such as a default.
+  const { $ref, ...place } = schema;
+  return { ...document.components.schemas[$ref.split('/').at(-1) ?? ''], ...place };
 };
 
 /** Whether a schema says what a rule asks: its own keywords, or those of one of its alternatives. */
@@ -200,7 +202,7 @@ describe('lists of values', () => {
     const browser = body('/v1/checks/browser').properties ?? {};
     expect(new Set(resolve(browser['locations']?.items).enum)).toEqual(new Set(dataCenters));
     const offered = [browser['runtimeId'], ...(browser['runtimeId']?.anyOf ?? [])].flatMap(
-      (one) => one?.enum ?? [],
+      (one) => resolve(one).enum ?? [],
     );
     expect(offered).toEqual(expect.arrayContaining(runtimeIds));
     const filter = document.paths['/v1/checks']?.['get']?.parameters?.find(
@@ -224,7 +226,9 @@ describe('lists of values', () => {
       body('/v1/checks/browser').properties ?? {};
     const fields = (schema: Schema | undefined) => {
       const found = resolve(schema);
-      const whole = [found, ...(found.anyOf ?? [])].find(({ properties }) => properties !== undefined);
+      const whole = [found, ...(found.anyOf ?? []).map(resolve)].find(
+        ({ properties }) => properties !== undefined,
+      );
       return Object.keys(whole?.properties ?? {});
     };
     expect(fields(alertSettings)).toEqual(

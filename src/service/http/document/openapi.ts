@@ -1,10 +1,15 @@
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import Type from 'typebox';
 import { version } from '../../../version.ts';
 import { neededRole, type Role } from '../fields/roles.ts';
+import { addExamples } from './add-examples.ts';
+import { describeOperations } from './describe.ts';
+import type { Json } from './json.ts';
+import { nameSchemas } from './named-schemas.ts';
 import { liftStyles } from './openapi-styles.ts';
+import { tags } from './tags.ts';
+import { tidySchemas } from './tidy.ts';
 
 const description = `Checks, locations, results and statuses.
 
@@ -12,12 +17,14 @@ Every request carries an API key: \`Authorization: Bearer <API key>\`. The heade
 the API key's account is the default, and any other is refused with 403. Browsers may sign in (\`POST /v1/sign-in\`) and
 then send a cookie in place of the key.
 
-An API key has a role: ADMIN, READ_WRITE, READ_RUN or READ_ONLY, each of which may do all that the ones after it may do.
-\`x-role\` names the role that an operation needs; a key of a lesser role gets 403.
+An API key has a role: \`ADMIN\`, \`READ_WRITE\`, \`READ_RUN\` or \`READ_ONLY\`, each of which may do all that the ones after it
+may do. \`x-role\` names the role that an operation needs; a key of a lesser role gets 403.
 
-Every error is \`{statusCode, error, message, attributes}\`; attributes names each bad field by its dotted path. Unknown fields
-are errors. A JSON body may be compressed: \`content-encoding: gzip\`. The limit of its size is that of the unpacked body.
-A change (PUT) replaces the fields that it names and leaves the others as they are.`;
+Every error is \`{statusCode, error, message, attributes}\`; \`attributes\` names each bad field by its dotted path. Unknown
+fields are errors. A JSON body may be compressed: \`content-encoding: gzip\`. The limit of its size is that of the unpacked
+body. A change (PUT) replaces the fields that it names and leaves the others as they are.
+
+An answer with a list has the header \`content-range\`: which entries it holds, and how many there are.`;
 
 const accountHeader = Type.Object({
   'x-service-account': Type.Optional(
@@ -31,23 +38,16 @@ function roleOf(schema: FastifySchema, { method, config }: RouteOptions): { 'x-r
   return { 'x-role': neededRole([method].flat()[0] ?? 'GET', config?.access) };
 }
 
-/** Content security policy of the documentation page. The page loads only its own files and can call this service. */
-const docsPolicy = {
-  'default-src': "'none'",
-  'script-src': "'self'",
-  // Its components use inline styles.
-  'style-src': "'self' 'unsafe-inline'",
-  'img-src': "'self' data:",
-  'connect-src': "'self'",
-  'base-uri': "'none'",
-  'form-action': "'none'",
-  'frame-ancestors': "'none'",
-};
+/** Completes the document that was made from the routes: names, descriptions, examples. */
+function complete(document: Json): void {
+  liftStyles(document);
+  tidySchemas(document);
+  nameSchemas(document);
+  describeOperations(document);
+  addExamples(document);
+}
 
-/**
- * Collects the routes' schemas into an OpenAPI 3.1 document, served at /openapi.json and as a page at /docs. Register
- * it before the routes.
- */
+/** Collects the routes' schemas into an OpenAPI 3.1 document. Register it before the routes. */
 export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -56,32 +56,14 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         title: 'Monitoring Service API',
         version,
         description,
+        contact: { name: 'Whoever runs this service' },
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      tags: [
-        'Checks',
-        'Check groups',
-        'Heartbeats',
-        'Triggers',
-        'Badges',
-        'Playwright bundles',
-        'Snippets',
-        'Variables',
-        'Client certificates',
-        'Runtimes',
-        'Locations',
-        'Results',
-        'Analytics',
-        'Check sessions',
-        'Test sessions',
-        'Maintenance windows',
-        'Accounts',
-        'Sign-in',
-        'Service',
-      ].map((name) => ({ name })),
+      servers: [{ url: '/', description: 'The service that serves this document' }],
+      tags: [...tags],
       components: {
         securitySchemes: {
-          apiKey: { type: 'http', scheme: 'bearer' },
+          apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the account.' },
           session: {
             type: 'apiKey',
             in: 'cookie',
@@ -101,7 +83,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
     }),
     transformObject: (document) => {
       const made = 'openapiObject' in document ? document.openapiObject : document.swaggerObject;
-      liftStyles(made);
+      complete(made as Json); // JSON, whatever version of the types it has
       return made;
     },
     refResolver: {
@@ -109,18 +91,4 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         typeof json['$id'] === 'string' ? json['$id'] : `schema${index}`,
     },
   });
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: docsPolicy,
-    // The validator is a third-party service.
-    theme: { title: 'Monitoring Service API' },
-    uiConfig: {
-      layout: 'BaseLayout',
-      validatorUrl: null,
-      deepLinking: true,
-      docExpansion: 'none',
-      filter: true,
-    },
-  });
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
 }

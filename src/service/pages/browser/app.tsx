@@ -21,7 +21,8 @@ export function App() {
     document.getElementById('content')?.focus({ preventScroll: true });
   }, [place.path]);
   if (user === undefined) return <Loading what="the page" />;
-  if (user === null || place.path === '/sign-in') return <SignIn />;
+  const isPublic = pageAt(place.path)?.row.isPublic === true;
+  if ((user === null && !isPublic) || place.path === '/sign-in') return <SignIn />;
   return (
     <Shell>
       <Boundary key={place.path}>

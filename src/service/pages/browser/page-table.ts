@@ -3,7 +3,13 @@ import { match } from './base/router.ts';
 
 /** The addresses of all pages: one row per page, which loads its code when it is opened. */
 
-type Row = { readonly path: string; readonly title: string; readonly load: () => Promise<PageModule> };
+type Row = {
+  readonly path: string;
+  readonly title: string;
+  /** Shown without signing in. */
+  readonly isPublic?: true;
+  readonly load: () => Promise<PageModule>;
+};
 
 export const pageTable: readonly Row[] = [
   { path: '/', title: 'Checks', load: () => import('./home/page.tsx') },
@@ -39,6 +45,7 @@ export const pageTable: readonly Row[] = [
   { path: '/snippets', title: 'Settings', load: () => import('./settings/redirect.tsx') },
   { path: '/alerts', title: 'Alerts', load: () => import('./alerts/page.tsx') },
   { path: '/channels', title: 'Alerts', load: () => import('./alerts/redirect.tsx') },
+  { path: '/docs', title: 'API reference', isPublic: true, load: () => import('./reference/page.tsx') },
   { path: '/notifications', title: 'Alerts', load: () => import('./alerts/redirect.tsx') },
 ];
 

@@ -72,12 +72,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
 function UserMenu() {
   const user = useUser();
   const [chosen, setChosen] = useState<Theme>(theme);
-  if (user === null || user === undefined) return null;
+  if (user === undefined) return null;
   return (
     <div class="user">
-      <span class="account" title={`Key: ${user.keyName} (${user.role.replace('_', ' ').toLowerCase()})`}>
-        {user.account.name}
-      </span>
+      {user !== null && (
+        <span class="account" title={`Key: ${user.keyName} (${user.role.replace('_', ' ').toLowerCase()})`}>
+          {user.account.name}
+        </span>
+      )}
       <a href="/docs">API</a>
       <a href="/help/">Help</a>
       <label class="theme">
@@ -94,9 +96,13 @@ function UserMenu() {
           <option value="dark">Dark</option>
         </select>
       </label>
-      <button type="button" class="plain" onClick={() => void signOut()}>
-        Sign out
-      </button>
+      {user === null ? (
+        <a href="/sign-in">Sign in</a>
+      ) : (
+        <button type="button" class="plain" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      )}
     </div>
   );
 }
