@@ -78,6 +78,7 @@ export function metricsPage({
     '',
     'All service metrics are gauges, refreshed at most every 10 seconds; see [analytics](analytics.md#prometheus).',
     'Use the numbers of queued and running runs per location to scale agents ([kubernetes](kubernetes.md)).',
+    'New names use base units; names in milliseconds and days are kept, because dashboards use them.',
     '',
     ...exporterSubjects.flatMap((subject) => [
       `### ${subject}`,

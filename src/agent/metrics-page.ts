@@ -53,9 +53,10 @@ export function createMetricsPage(
   // Metrics of the process: the library finds them on each operating system.
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  // The agent has its own event-loop metric; those of the library may be `Nan`, which strict readers reject.
+  // The agent has its own event-loop metric; those of the library may be `Nan`, which strict readers reject. The totals of
+  // `nodejs_active_…` are gauges with the names of counters, and sums of the metrics without `_total`.
   for (const { name } of registry.getMetricsAsArray()) {
-    if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name);
+    if (/^nodejs_(?:eventloop_lag|active_\w+_total$)/.test(name)) registry.removeSingleMetric(name);
   }
   const { histograms } = sources.metrics;
   const isHistogram = (name: AgentMetricName): name is HistogramName => Object.hasOwn(histograms, name);

@@ -9,6 +9,7 @@ const longest = [
   // These two mostly wait, and leave the processors to the first results of the one above, whose times it looks at.
   'e2e/outages',
   'service/agentic/agentic',
+  'e2e/metric-names',
   'agent/agent',
   'agent/agent-trouble',
   'e2e/suites-managers',

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { packageRuntimes } from '../../agent/script-host.ts';
 import type { Environment } from '../../config/read.ts';
 import { runtimeIds } from '../../protocol/script.ts';
+import { installCommand } from '../../script/suite/install/install-command.ts';
 import { lineSplitter } from '../line-splitter.ts';
 
 /** The environment variables that npm may need. Keys and secrets are not passed on. */
@@ -61,7 +62,7 @@ function runInstaller(options: {
   const print = (line: string) => {
     if (!signal.aborted) options.print(line);
   };
-  const again = `node scripts/${[basename(file), ...args].join(' ')}`;
+  const again = [installCommand(basename(file)), ...args].join(' ');
   child.stderr.setEncoding('utf8').on('data', lineSplitter(print));
   signal.addEventListener('abort', () => child.kill('SIGTERM'));
   return new Promise<boolean>((resolve) => {

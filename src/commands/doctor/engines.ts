@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { toError } from '../../errors.ts';
 import { installedEngines } from '../../script/suite/install/engines.ts';
 import { note, ok, problem, type Finding, type Probe } from './finding.ts';
-import { enginesRemedy } from './install.ts';
+import { enginesRemedy } from '../../script/suite/install/install-command.ts';
 
 /**
  * Probe: whether the engines of Playwright suites are installed in `enginesFolder` (absent = the package's own) and run

@@ -13,6 +13,8 @@ import type { Job } from '../../protocol/job.ts';
 import { createScriptReach } from '../../agent/script-reach.ts';
 import type { ScriptsOptions } from '../../script/create-scripts.ts';
 import type { FetchBundle } from '../../script/interface/suite-run.ts';
+import { enginesRemedy } from '../../script/suite/install/install-command.ts';
+import { runtimeRemedy } from '../doctor/install.ts';
 
 /** The runtime that a job needs; null = it has no scripts. */
 export function runtimeOf(job: Job): string | null {
@@ -59,13 +61,12 @@ export async function openScriptHost(
   });
   await host.refresh();
   // The result names what is missing; a reader at this machine can also install it.
-  const how = 'is not installed; install it with: node scripts';
   const isKnown = runtimeId !== null && existsSync(join(packageRuntimes(), runtimeId, 'package.json'));
   if (isKnown && !host.runtimes().includes(runtimeId)) {
-    note(`runtime ${runtimeId} ${how}/runtime.mjs install ${runtimeId}`);
+    note(`runtime ${runtimeId} is not installed (remedy: ${runtimeRemedy(runtimeId)})`);
   }
   if (fetchBundle !== undefined && host.engines().length === 0) {
-    note(`the engine of suites ${how}/engines.mjs install`);
+    note(`the engines of suites are not installed (remedy: ${enginesRemedy()})`);
   }
   return host;
 }

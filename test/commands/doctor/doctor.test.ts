@@ -12,7 +12,8 @@ import {
   runProbes,
   type Finding,
 } from '../../../src/commands/doctor/finding.ts';
-import { enginesRemedy, runtimeRemedy } from '../../../src/commands/doctor/install.ts';
+import { runtimeRemedy } from '../../../src/commands/doctor/install.ts';
+import { enginesRemedy } from '../../../src/script/suite/install/install-command.ts';
 import { nodeVersion } from '../../../src/commands/doctor/machine.ts';
 import { createAuthority } from '../../../src/targets/certificates.ts';
 import { startHttpTarget, type HttpTarget } from '../../../src/targets/http-target.ts';

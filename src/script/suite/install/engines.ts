@@ -10,13 +10,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { AgentError, InvalidJobError, toError } from '../../../errors.ts';
 import type { LogEntry } from '../../../protocol/result.ts';
 import { engineVersions } from '../../../protocol/suite-engines.ts';
 import type { Suite } from '../../../protocol/suite.ts';
 import type { Engine } from '../place/place.ts';
 import { codeOf } from '../../../system-errors.ts';
+import { enginesRemedy, ownPackage } from './install-command.ts';
 import { readIfThere } from '../../process/read-if-there.ts';
 import { shortened } from '../../../shortened.ts';
 
@@ -28,13 +28,11 @@ import { shortened } from '../../../shortened.ts';
 /** Below a run's home: programs here precede the engine's `bin`, so that a project gets the version that it pins. */
 export const ownPrograms = '.package-manager';
 
-const remedy = 'node scripts/engines.mjs install';
 const stampName = '.engines-stamp';
 
 /** `engines/` of this program's package. */
 export function packageEngines(): string {
-  // From src/script/suite/install as from dist/script/suite/install, package.json is four folders up.
-  return join(fileURLToPath(new URL('../../../..', import.meta.url)), 'engines');
+  return join(ownPackage, 'engines');
 }
 
 type Found = { stamp: string; engines: Engine[] };
@@ -93,7 +91,7 @@ export function chooseEngine(
     throw new InvalidJobError(
       'RUNTIME_UNAVAILABLE',
       has === ''
-        ? `this agent has no engine for suites; install one with: ${remedy}`
+        ? `this agent has no engine for suites (remedy: ${enginesRemedy()})`
         : `this agent has no ${titles[name]} ${shortened(version, 32)}; it has ${has}`,
     );
   }
