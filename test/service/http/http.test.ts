@@ -312,6 +312,7 @@ describe('the document', () => {
     ]);
     expect(Object.fromEntries(required.filter(([, fields]) => fields !== undefined))).toEqual({
       'post /v1/projects/deploy': ['project', 'resources'],
+      'post /v1/projects/test': ['project', 'resources'],
       'post /v1/checks/agentic': ['name', 'prompt'],
       'post /v1/checks/api': ['name', 'request'],
       'post /v1/checks/browser': ['name', 'script'],
