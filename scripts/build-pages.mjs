@@ -3,7 +3,8 @@
  * pages. `node scripts/build-pages.mjs FOLDER` writes them to FOLDER, which is `service/pages/browser` of the compiled sources, or
  * build/pages for a service that runs from src/ (src/service/http/page-files.ts checks both).
  *
- * FOLDER/index.html is the page. FOLDER/assets/ has everything else, with a hash of the content in each name, and each file also
+ * FOLDER/index.html is the page, and FOLDER/home.html the same for the list of checks, whose code and data it loads at once.
+ * FOLDER/assets/ has everything else, with a hash of the content in each name, and each file also
  * compressed (.br, .gz).
  */
 import { createHash } from 'node:crypto';
@@ -72,10 +73,29 @@ const names = {
   style: nameOf('pages/browser/styles/main.css'),
   status: nameOf('public-pages/styles/page.css'),
 };
-const html = readFileSync(join(browser, 'index.html'), 'utf8').replaceAll(
-  /%(\w+)%/g,
-  (_, name) => `/assets/${names[name]}`,
-);
+/** A file with all that it imports at once, so that the browser need not read one file to know the next. */
+function withImports(name, found = new Set()) {
+  if (found.has(name)) return found;
+  found.add(name);
+  const [, output] = Object.entries(metafile.outputs).find(([path]) => basename(path) === name);
+  for (const { path, kind } of output.imports)
+    if (kind === 'import-statement') withImports(basename(path), found);
+  return found;
+}
+const template = readFileSync(join(browser, 'index.html'), 'utf8');
+/** The document, which loads these files early. `data`: a path of the API that the page reads first. */
+function documentWith(files, data) {
+  const early = [
+    ...[...files].map((name) => `<link rel="modulepreload" href="/assets/${name}" />`),
+    ...(data === undefined
+      ? []
+      : [`<link rel="preload" href="${data}" as="fetch" crossorigin="anonymous" />`]),
+  ].join('\n    ');
+  return template.replace('%early%', early).replaceAll(/%(\w+)%/g, (_, name) => `/assets/${names[name]}`);
+}
+const ofMain = withImports(names.main);
+/** As home/query.ts and home/overview.ts make it of an address without a query. */
+const firstList = '/v1/checks-overview?sort=state&amp;order=asc&amp;limit=100&amp;page=1';
 
 /** Writes through a new name, because a service or another run of this script may be reading the file. */
 function put(name, content) {
@@ -105,7 +125,11 @@ await Promise.all(
   }),
 );
 put('names.json', JSON.stringify(names));
-put('index.html', html);
+put('index.html', documentWith(ofMain));
+put(
+  'home.html',
+  documentWith(new Set([...ofMain, ...withImports(nameOf('pages/browser/home/page.tsx'))]), firstList),
+);
 // Files of an older build, except those that another run is writing.
 for (const name of readdirSync(join(folder, 'assets')))
   if (!wanted.has(name) && !name.endsWith('.new')) rmSync(join(folder, 'assets', name), { force: true });

@@ -70,11 +70,12 @@ export function serveAssets(app: FastifyInstance): void {
   });
 }
 
-/** Returns a handler that sends the document of the pages with these headers, or 304 to a browser that has it. */
-export function pageDocument(headers: {
-  readonly [name: string]: string;
-}): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
-  const content = readFileSync(new URL('index.html', builtFolder()), 'utf8');
+/** Returns a handler that sends a document of the pages with these headers, or 304 to a browser that has it. */
+export function pageDocument(
+  name: 'index.html' | 'home.html',
+  headers: { readonly [name: string]: string },
+): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
+  const content = readFileSync(new URL(name, builtFolder()), 'utf8');
   const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
   return async (request, reply) => {
     void reply.headers({ ...headers, etag });

@@ -31,6 +31,9 @@ const securityHeaders = {
   'cache-control': 'no-cache',
 };
 
+/** A cookie of a session, with or without TLS; its token is judged where data is read. */
+const mayBeSignedIn = /(^|;\s*)(__Host-)?session=/;
+
 /** Where pages are; each address below is one too. The table of single pages is browser/page-table.ts. */
 const areas = [
   'checks',
@@ -59,9 +62,15 @@ export function registerWeb(
   serveTraceViewer(app);
   serveHelp(app);
   serveDocument(app);
-  const document = pageDocument(securityHeaders);
+  const document = pageDocument('index.html', securityHeaders);
+  const home = pageDocument('home.html', { ...securityHeaders, vary: 'cookie' });
   const schema = { hide: true };
-  app.get('/', { schema }, document);
+  // Its data is read at once, which others than signed-in users are refused, and which an address with a filter has no use for.
+  app.get('/', { schema }, (request, reply) =>
+    request.url === '/' && mayBeSignedIn.test(request.headers.cookie ?? '')
+      ? home(request, reply)
+      : document(request, reply),
+  );
   app.get('/sign-in', { schema, preHandler: signInOnce }, document);
   for (const area of areas) {
     for (const path of [`/${area}`, `/${area}/:id`, `/${area}/:id/edit`]) app.get(path, { schema }, document);

@@ -76,6 +76,28 @@ describe.skipIf(!hasChromium)('the list of all checks', { timeout: 60_000 }, () 
     await page.close();
   });
 
+  it('reads its code and its first checks at once, and each of them once', async () => {
+    const { page, faults } = await watchedPage(browser);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await page.goto(api.url);
+    await page.getByLabel('API key').waitFor();
+    expect(asked).not.toContain('/v1/checks-overview');
+    // GET /v1/me tells that nobody is signed in.
+    expect(faults.splice(0)).toHaveLength(1);
+    await page.request.post(`${api.url}/v1/sign-in`, { data: { apiKey: api.account.key } });
+    asked.splice(0);
+    await page.goto(api.url);
+    await ready(page);
+    expect(asked.filter((path) => path === '/v1/checks-overview')).toHaveLength(1);
+    expect(new Set(asked).size).toBe(asked.length);
+    // The document names every script that the page loads.
+    const document = await (await page.request.get(api.url)).text();
+    expect(asked.filter((path) => path.endsWith('.js') && !document.includes(path))).toEqual([]);
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
   it('keeps search, filters and order in the address and after loading it again', async () => {
     const { page } = await open('/');
     await ready(page);

@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { followLinks } from './base/router.ts';
 import { readUser } from './base/user.ts';
 import { App } from './app.tsx';
-import { isPage } from './page-table.ts';
+import { isPage, pageAt } from './page-table.ts';
 import { followTheme } from './base/theme.ts';
 
 /** The entry of the pages: everything else is loaded when its page is opened. */
@@ -14,5 +14,9 @@ if (checkId !== undefined && resultId !== undefined)
 followTheme();
 followLinks(isPage);
 void readUser();
+// While the user is read. A failure is shown by the page, which loads it again.
+pageAt(location.pathname)
+  ?.row.load()
+  .catch(() => undefined);
 const root = document.getElementById('page');
 if (root) render(<App />, root);
