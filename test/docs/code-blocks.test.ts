@@ -2,11 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { Compile } from 'typebox/schema';
 import { parseAllDocuments } from 'yaml';
 
 /**
- * The form of every code block of the pages: shell that parses, JSON, YAML, and calls of routes that exist, with bodies that are
- * JSON. test/docs/tutorial.test.ts and check-reference.test.ts run the blocks of their pages.
+ * The form of every code block of the pages: shell that parses, JSON, YAML, and calls of routes that exist, with bodies that the
+ * API accepts. test/docs/tutorial.test.ts and check-reference.test.ts run the blocks of their pages; every other block of shell has
+ * a reason in `notRun`.
  */
 
 const root = resolve(import.meta.dirname, '../..');
@@ -18,14 +20,35 @@ const { documentOf } = (await import(join(root, 'scripts/docs/blocks.mjs'))) as 
   documentOf: (path: string) => Block[];
 };
 const openapi = JSON.parse(readFileSync(join(root, 'docs', 'openapi.json'), 'utf8')) as {
-  paths: Record<string, object>;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: object };
 }; // our own generated file
-const routes = Object.entries(openapi.paths).flatMap(([path, operations]) =>
-  Object.keys(operations).map((method) => ({
-    method: method.toUpperCase(),
-    pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
-  })),
-);
+type Operation = { requestBody?: { content: { [type: string]: { schema: object } | undefined } } };
+const routes = Object.entries(openapi.paths)
+  .flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { requestBody }]) => ({
+      method: method.toUpperCase(),
+      pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
+      hasParameters: path.includes('{'),
+      schema: requestBody?.content['application/json']?.schema,
+    })),
+  )
+  // A path without parameters wins, as in the service.
+  .toSorted((a, b) => Number(a.hasParameters) - Number(b.hasParameters));
+
+/** What may take the place of a variable of the shell. */
+const substitutes = ['berlin', '0197d0a3-5f5c-7c3e-9d2e-0e6f2f1c9a10'];
+
+/** What the schema of a body refuses, whatever its variables are; null = nothing. Throws for text that is not JSON. */
+function refusalOf(body: string, schema: object): string | null {
+  const check = Compile({ ...schema, components: openapi.components });
+  const refusals = substitutes.map((value): string => {
+    const parsed: unknown = JSON.parse(body.replaceAll('VARIABLE', value));
+    const [isValid, errors] = check.Errors(parsed);
+    return isValid ? '' : JSON.stringify(errors);
+  });
+  return refusals.includes('') ? null : (refusals[0] ?? '');
+}
 
 /** The calls of the public API in a block of shell: method, path and body. */
 function callsIn(shell: string): { method: string; path: string; body: string | null }[] {
@@ -72,20 +95,21 @@ describe.each(documentPaths())('%s', (path) => {
     expect(mistakes).toEqual([]);
   });
 
-  test('its calls name routes of the API, with bodies of JSON', () => {
+  test('its calls name routes of the API, with bodies that their schemas accept', () => {
     const mistakes = blocks
       .filter(({ language }) => language === 'sh')
       .flatMap(({ content, line }) =>
         callsIn(content).flatMap((call) => {
           const where = `${path}:${line}: ${call.method} ${call.path}`;
-          const isKnown = routes.some(
+          const route = routes.find(
             ({ method, pattern }) => method === call.method && pattern.test(call.path),
           );
-          if (!isKnown) return [`${where}: no such route`];
+          if (route === undefined) return [`${where}: no such route`];
           if (call.body === null) return [];
           try {
-            JSON.parse(call.body);
-            return [];
+            if (route.schema === undefined) return [`${where}: takes no body of JSON`];
+            const refusal = refusalOf(call.body, route.schema);
+            return refusal === null ? [] : [`${where}: ${refusal}`];
           } catch (error: unknown) {
             return [`${where}: ${String(error)}`];
           }
@@ -101,4 +125,54 @@ test('calls are found with their methods and bodies', () => {
     { method: 'PUT', path: '/v1/checks/url/$ID', body: '{"a": "VARIABLE"}' },
     { method: 'GET', path: '/v1/checks', body: null },
   ]);
+});
+
+/** Blocks of shell that no test runs, by the reason. A block may have several reasons. */
+const notRun: { readonly [reason: string]: RegExp } = {
+  'needs Docker; test/images builds and runs the images': /\bdocker\b/,
+  'needs a Kubernetes cluster; test/charts renders and validates the charts': /\b(?:kubectl|helm)\b/,
+  'needs root, or changes the machine': /\bsudo\b|\bapt-get\b|\bsysctl\b|as root/,
+  'has an ellipsis for a value of the reader': /…/,
+  'names a host of the reader': /\b[\w-]+\.example\b/,
+  'needs an account with its own checks; its calls are compared with the API':
+    /\$(?:\{?SERVICE|KEY\b|\{?\w*_?KEY\b)/,
+  'installs packages, or runs for minutes':
+    /\bnpm (?:start|test|ci|install|i|run|view)\b|scripts\/(?:runtime|engines|images|chaos-table|screenshots)\.mjs/,
+  'needs an agent that runs here': /:8081\b/,
+  'its result depends on the machine; test/commands/doctor runs it': /location-agent doctor\b/,
+  'takes the files and keys of the reader':
+    /location-agent (?:run|plan|apply|export|test|validate|bundle|service|dev)\b/,
+  'shows texts only; test/commands/line runs it':
+    /location-agent (?:\w+ )?--help\b|location-agent completion\b/,
+};
+const isRun = (path: string, { marks }: Block): boolean =>
+  path === 'docs/tutorial.md' || marks.includes('check');
+
+describe('the blocks that no test runs', () => {
+  const blocks = documentPaths().flatMap((path) =>
+    documentOf(path)
+      .filter((block) => block.language === 'sh' && !isRun(path, block))
+      .map((block) => ({ ...block, path })),
+  );
+
+  test('each has a reason', () => {
+    const without = blocks.filter(({ content }) =>
+      Object.values(notRun).every((pattern) => !pattern.test(content)),
+    );
+    expect(without.map(({ path, line, content }) => `${path}:${line}: ${content}`)).toEqual([]);
+  });
+
+  test.each(Object.entries(notRun))('a block %s', (_reason, pattern) => {
+    expect(blocks.some(({ content }) => pattern.test(content))).toBe(true);
+  });
+});
+
+test('a body that the API refuses is found', () => {
+  const schema = routes.find(
+    ({ method, pattern }) => method === 'POST' && pattern.test('/v1/checks/url'),
+  )?.schema;
+  if (schema === undefined) throw new Error('no schema');
+  const body = (more: string) => `{ "name": "a", "privateLocations": ["VARIABLE"], "request": { ${more} } }`;
+  expect(refusalOf(body('"url": "https://shop.example/"'), schema)).toBeNull();
+  expect(refusalOf(body('"uri": "https://shop.example/"'), schema)).toContain('uri');
 });
