@@ -32,6 +32,7 @@ import { checkPaths } from './fields/paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './fields/schema.ts';
 import { typeOf } from './storage/check.ts';
 import { presentCheck } from './storage/shown-check.ts';
+import { warningsOf } from './warnings.ts';
 import { mergedCheck, prepareCheck } from './writes.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
@@ -126,7 +127,7 @@ function registerType(
         await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
         await subscribeNewCheck(tx, { accountId, checkId: id, toAll: assignsAlerts(request) });
         for (const follow of followers) await follow(tx, check);
-        return present(tx, request, id);
+        return { ...(await present(tx, request, id)), ...(await warningsOf(tx, type, check)) };
       });
       return reply.code(201).send(check);
     },
@@ -170,7 +171,7 @@ function registerType(
         // The default of a whole check is that of a new one.
         if (request.replaces) await subscribeNewCheck(tx, { accountId, checkId: id, toAll: false });
         for (const follow of followers) await follow(tx, check);
-        return present(tx, request, id);
+        return { ...(await present(tx, request, id)), ...(await warningsOf(tx, type, check)) };
       });
     },
   );

@@ -201,6 +201,7 @@ export function mergedCheck(
     alertChannels: _alertChannels,
     created_at: _createdAt,
     updated_at: _updatedAt,
+    warnings: _warnings,
     ...given
   } = changes;
   const body = {

@@ -2,12 +2,13 @@ import { isPinged, serviceCheckTypes } from '../checks/types/table.ts';
 import type { Queryable } from '../db/database.ts';
 import { dayMs, hourMs, minuteMs } from '../../durations.ts';
 import { connectedMs } from '../locations/agents.ts';
+import { servedTypes } from '../locations/served-types.ts';
 import { effectiveEnd, findEffectiveWindows, recurrenceOf } from '../maintenance/effect-statements.ts';
 import { pausesCheck } from '../maintenance/effects.ts';
 import { occurrenceAt } from '../maintenance/recurrence.ts';
 import type { ListedCheck } from './list-statements.ts';
 import type { Wait } from './schema.ts';
-import { longestQueued, servedTypes, type Queued } from './wait-statements.ts';
+import { longestQueued, type Queued } from './wait-statements.ts';
 
 /** A queued run is worth a message after this time; before it, an agent is about to take it. */
 const queuedMs = 10_000;

@@ -149,12 +149,25 @@ const Subscribers = Type.Object({
   sms: Type.Array(Type.Object({ number: Type.String(), name: Type.String() })),
 });
 
+/** What a create or a change accepted although it does not work yet. */
+const CheckWarning = Type.Object({
+  field: Type.String({ description: 'Dotted path of the field, like locations.0.' }),
+  message: Type.String(),
+});
+export type CheckWarning = Static<typeof CheckWarning>;
+
 /** Fields that the service sets. */
 export const responseFields = {
   id: Type.String({ format: 'uuid' }),
   alertChannels: Subscribers,
   created_at: date,
   updated_at: Nullable(dateTime),
+  warnings: Type.Optional(
+    Type.Array(CheckWarning, {
+      description:
+        'Only in the answer to a create or a change: locations that no connected agent serves. Absent = none.',
+    }),
+  ),
 };
 
 /** The same fields in the body of a change. */
@@ -164,4 +177,5 @@ export const ignoredFields = {
   alertChannels: ignored,
   created_at: ignored,
   updated_at: ignored,
+  warnings: ignored,
 };

@@ -137,6 +137,7 @@ function bodies<T extends CheckType, Own extends TProperties, Stored extends TPr
           alertChannels: responseFields.alertChannels,
           created_at: responseFields.created_at,
           updated_at: responseFields.updated_at,
+          warnings: responseFields.warnings,
         },
         { $id: checkTitles[type], title: checkTitles[type] },
       ),
