@@ -14,6 +14,7 @@ const steps = [
   ['types of the pages', bin('tsc'), ['--noEmit', '-p', 'src/service/pages/browser']],
   ['generated files', node, ['scripts/openapi.mjs', '--check']],
   ['rules of the OpenAPI document', node, ['scripts/lint-openapi.mjs']],
+  ['schema of files', node, ['scripts/file-schema.mjs', '--check']],
   ['man page, commands', node, ['scripts/man.mjs', '--check']],
   ['reference of checks', node, ['scripts/check-reference.mjs', '--check']],
   ['plain English', node, ['scripts/plain-english.mjs']],

@@ -75,8 +75,8 @@ type Upload = {
   signal: AbortSignal;
 };
 
-/** Uploads the archive to the service. Throws FatalError: exit code 77 = the key is rejected, 2 = any other failure. */
-async function upload({ transport, serviceUrl, archive, packed, signal }: Upload) {
+/** Uploads an archive to the service. Throws FatalError: exit code 77 = the key is rejected, 2 = any other failure. */
+export async function upload({ transport, serviceUrl, archive, packed, signal }: Upload) {
   for (let tries = 1; ; tries++) {
     try {
       const answer = await transport.send({

@@ -14,6 +14,7 @@ import { errorBody } from './http/error-body.ts';
 
 import { registerStatusPagesInPublic } from './public-pages/routes.ts';
 import { registerTriggerCalls } from './triggers/call-routes.ts';
+import { serveFileSchema } from './projects/schema-routes.ts';
 import { registerWeb } from './pages/routes.ts';
 
 /** Adds routes to the service. */
@@ -60,6 +61,7 @@ export async function buildApp(
   registerPings(app, deps);
   registerTriggerCalls(app, deps);
   registerStatusPagesInPublic(app, deps);
+  serveFileSchema(app);
   registerWeb(app, { signInOnce: createSignInOnce(deps, sessions) });
   for (const plugin of options.plugins ?? []) await plugin(app);
   await app.ready();

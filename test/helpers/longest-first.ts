@@ -42,6 +42,7 @@ const longest = [
   'service/pages/journeys/journeys',
   'service/pages/focus',
   'service/pages/screen-reader',
+  'commands/project/suite',
   'service/db/volume',
   'fuzz/all-targets',
   'fuzz/zzuf',

@@ -5,10 +5,10 @@ export const runLine = {
   name: 'run',
   arguments: 'FILE|DIR',
   complete: 'file',
-  summary: 'runs a check once on this machine: a JSON file, a script, or a Playwright project',
+  summary: 'runs a check once on this machine: a file, a script, or a Playwright project',
   description: [
     "Runs one check with the agent's own code and without a service, and prints a report.",
-    'FILE is JSON (the body that creates a check in the API, plus checkType), or a script (.ts or .js), which is a BROWSER check unless --type is given. DIR is a Playwright project.',
+    'FILE is a check in YAML or JSON: as apply reads it, or the body that creates one in the API, plus checkType. FILE may also be a script (.ts or .js), which is a BROWSER check unless --type is given. DIR is a Playwright project.',
     'Options apply to all kinds unless their text names one.',
   ],
   options: {

@@ -1,4 +1,4 @@
-import { createTransport, type Answer } from '../../agent/link/transport.ts';
+import { createTransport, type Answer, type Transport } from '../../agent/link/transport.ts';
 import { readAccountKey, readAgentSettings } from '../../config.ts';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError } from '../../errors.ts';
@@ -7,6 +7,8 @@ import { version } from '../../version.ts';
 
 /** The service's API, for the commands that keep a project. */
 export type Client = {
+  serviceUrl: URL;
+  transport: Pick<Transport, 'send'>;
   call: (method: 'GET' | 'POST', path: string, body?: unknown) => Promise<{ status: number; body: Fields }>;
   close: () => void;
 };
@@ -29,6 +31,8 @@ export async function createClient(env: Environment, signal: AbortSignal): Promi
       ? transport.send({ method, path, headers: {}, body: null, idleMs: timeoutMs, answerBytes, signal })
       : transport.post(path, JSON.stringify(body ?? {}), { timeoutMs, answerBytes, signal });
   return {
+    serviceUrl,
+    transport,
     call: async (method, path, body) => {
       const answer = await send(method, path, body);
       const json = fieldsOf(parsedJson(answer.body.toString('utf8')));

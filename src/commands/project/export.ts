@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { exitCodes, FatalError } from '../../errors.ts';
 import { fieldsOf, itemsOf } from '../../json-values.ts';
+import { fileSchemaName } from '../../service/projects/file-schema.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
 import { exportLine } from '../line/project.ts';
 import { printable } from '../terminal-text.ts';
@@ -50,6 +51,7 @@ async function read(
   const { name, repoUrl } = { ...head };
   return {
     accountId: String(accountId),
+    schemaUrl: new URL(`schemas/${fileSchemaName}`, client.serviceUrl).href,
     project: {
       logicalId: project ?? 'monitoring',
       name: typeof name === 'string' ? name : 'Monitoring',

@@ -6,6 +6,8 @@ import { mask } from '../../secrets/secret.ts';
 
 export type Exported = {
   accountId: string;
+  /** Where editors find the schema of the files. */
+  schemaUrl: string;
   project: { logicalId: string; name: string; repoUrl: string | null };
   /** As the service describes them, in the order of the files. */
   resources: readonly {
@@ -55,7 +57,9 @@ type Naming = { variables: Set<string>; paths: Set<string> };
  * project owns.
  */
 export function filesOf(exported: Exported): { files: ExportedFile[]; variables: string[]; adopted: number } {
-  const { project, resources, accountId } = exported;
+  const { project, resources, accountId, schemaUrl } = exported;
+  const yamlOf = (value: unknown) =>
+    `# yaml-language-server: $schema=${schemaUrl}\n${stringify(value, style)}`;
   const naming: Naming = { variables: new Set(), paths: new Set() };
   const files: ExportedFile[] = [];
   const lists = new Map<string, Fields[]>();
@@ -66,13 +70,13 @@ export function filesOf(exported: Exported): { files: ExportedFile[]; variables:
     const fields = withoutSecrets(payload, { naming, variable: logicalId, type });
     const document = { ...named, ...fieldsOfScripts(fields, { type, base, files }) };
     const list = fileOf[type];
-    if (list === undefined) files.push({ path: `${base}.yaml`, text: yamlOf(document, `${base}.yaml`) });
+    if (list === undefined) files.push({ path: `${base}.yaml`, text: yamlOf(document) });
     else lists.set(list, [...(lists.get(list) ?? []), document]);
   }
-  for (const [path, documents] of lists) files.push({ path, text: yamlOf(documents, path) });
+  for (const [path, documents] of lists) files.push({ path, text: yamlOf(documents) });
   const { logicalId, name, repoUrl } = project;
   const head = { logicalId, projectName: name, ...(repoUrl === null ? {} : { repoUrl }) };
-  files.push({ path: 'project.yaml', text: yamlOf(head, 'project.yaml') });
+  files.push({ path: 'project.yaml', text: yamlOf(head) });
   const free = resources.filter((one) => one.project === null);
   if (free.length > 0) {
     const ids = Object.fromEntries(
@@ -95,8 +99,6 @@ const adoption =
   '# Delete this file after the first apply.\n';
 
 const style = { lineWidth: 0, aliasDuplicateObjects: false } as const;
-
-const yamlOf = (value: unknown, _path: string): string => stringify(value, style);
 
 /** A path without an ending that no other file has, also where the file system ignores case. */
 function freePath({ paths }: Naming, folder: string, logicalId: string): string {

@@ -1,9 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import type { Document, LineCounter } from 'yaml';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
+import { textFields } from '../../service/projects/file-schema.ts';
 
 /** Reads the resources of a project from a folder of YAML and JSON files. */
 
@@ -15,6 +16,8 @@ export type FileResource = {
   member?: boolean;
   protected?: boolean;
   payload: Fields;
+  /** Folder of a suite that is bundled for the check. */
+  suite?: string;
   /** `file:line` of a field. */
   place: (path: readonly string[]) => string;
 };
@@ -31,8 +34,6 @@ export type ProjectFiles = {
 const endings = ['.yaml', '.yml', '.json'];
 const projectFile = /^project\.(ya?ml|json)$/;
 const adoptionFile = /^adopt\.ya?ml$/;
-/** Fields whose text may be in a file of its own, named by the field `<name>File`. */
-const textFields = ['script', 'localSetupScript', 'localTearDownScript'];
 
 type Source = { file: string; document: Document; lines: LineCounter };
 
@@ -97,7 +98,7 @@ async function filesIn(folder: string): Promise<string[]> {
       .filter(
         (name) =>
           !/(^|\/)(node_modules|\.[^/]+)\//.test(name) &&
-          !/(^|\/)(package|package-lock|tsconfig)\.json$/.test(name),
+          !/(^|\/)(package|package-lock|tsconfig)\.json$|\.schema\.json$/.test(name),
       )
       .sort();
   } catch (error) {
@@ -170,12 +171,14 @@ async function resourceOf(item: unknown, { source, base, reader }: At): Promise<
     physicalId,
     member,
     protected: keep,
+    suite,
     ...own
   } = item;
   for (const [field, text] of Object.entries({ kind, logicalId })) {
     if (typeof text !== 'string') problems.push(`${place([field])}: ${field} is required: add it as a text`);
   }
   if (typeof kind !== 'string' || typeof logicalId !== 'string') return null;
+  const bundled = suite === undefined ? null : await suiteFolder(suite, { source, place, reader });
   const whole = kind === 'check' ? { ...defaults, ...own } : own;
   const payload = withEnvironment(await withTexts(whole, { source, place, reader }), { place, reader }, []);
   return {
@@ -185,6 +188,7 @@ async function resourceOf(item: unknown, { source, base, reader }: At): Promise<
     ...(typeof member === 'boolean' ? { member } : {}),
     ...(typeof keep === 'boolean' ? { protected: keep } : {}),
     payload: isFields(payload) ? payload : {},
+    ...(bundled === null ? {} : { suite: bundled }),
     place,
   };
 }
@@ -193,11 +197,19 @@ const indexOf = (part: string): string | number => (/^\d+$/.test(part) ? Number(
 
 type Place = FileResource['place'];
 
+type Beside = { source: Source; place: Place; reader: Reader };
+
+/** A folder next to the file that names it. Null = there is none, and the problem is noted. */
+async function suiteFolder(path: unknown, { source, place, reader }: Beside): Promise<string | null> {
+  const folder = resolve(reader.folder, dirname(source.file), String(path));
+  const found = typeof path === 'string' ? await stat(folder).catch(() => null) : null;
+  if (found?.isDirectory() === true) return folder;
+  reader.problems.push(`${place(['suite'])}: suite names no folder (${String(path)}): correct the path`);
+  return null;
+}
+
 /** Scripts in files of their own, next to the file that names them. */
-async function withTexts(
-  fields: Fields,
-  { source, place, reader }: { source: Source; place: Place; reader: Reader },
-): Promise<Fields> {
+async function withTexts(fields: Fields, { source, place, reader }: Beside): Promise<Fields> {
   const result = { ...fields };
   for (const name of textFields) {
     const path = result[`${name}File`];

@@ -1,12 +1,10 @@
 import { resolve } from 'node:path';
 import { exitCodes } from '../../errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
-import { isCheckType } from '../../protocol/check-types.ts';
-import { CreateChannel } from '../../service/alert-channels/schema.ts';
-import { groupSchemas } from '../../service/checks/fields/group-schema.ts';
-import { checkSchemas } from '../../service/checks/fields/schema.ts';
+import { checkTypes } from '../../protocol/check-types.ts';
 import { createProblems } from '../../service/http/problems.ts';
-import { resourceTypes } from '../../service/projects/kinds.ts';
+import { bodySchemas } from '../../service/projects/body-schemas.ts';
+import { resourceTypes, type ResourceType } from '../../service/projects/kinds.ts';
 import { resolved } from '../../service/projects/references.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
 import { validateLine } from '../line/project.ts';
@@ -31,8 +29,7 @@ export const validate: Command = async (args, { stdout, stderr }) => {
 /** What the files break of the schemas of the API, and references that name nothing. */
 export function problemsOf({ resources }: ProjectFiles): string[] {
   return resources.flatMap((resource) => {
-    const isKnown = resourceTypes.some((type) => type === resource.type);
-    if (!isKnown) {
+    if (!isResourceType(resource.type)) {
       return [`${resource.place(['kind'])}: kind must be one of ${resourceTypes.join(', ')}`];
     }
     const problems = createProblems();
@@ -40,12 +37,10 @@ export function problemsOf({ resources }: ProjectFiles): string[] {
       payload: resource.payload,
       at: 'file',
       // Any id is valid in place of a reference; those of checks and services are texts.
-      lookup: (type, logicalId) =>
-        resources.some((one) => one.type === type && one.logicalId === logicalId)
-          ? typesWithNumbers.includes(type)
-            ? 1
-            : 'an-id'
-          : undefined,
+      lookup: (type, logicalId) => {
+        const at = resources.findIndex((one) => one.type === type && one.logicalId === logicalId);
+        return at < 0 ? undefined : typesWithNumbers.includes(type) ? at + 1 : `id-${at}`;
+      },
       problems,
     });
     const unknown = Object.entries(problems.attributes() ?? {}).map(([path, reasons]): [string, string[]] => [
@@ -63,19 +58,19 @@ export function problemsOf({ resources }: ProjectFiles): string[] {
 
 const typesWithNumbers: readonly string[] = ['check-group', 'alert-channel', 'snippet'];
 
-function schemaProblems(resource: FileResource, payload: Fields): FieldErrors {
-  const { checkType, ...body } = payload;
-  if (resource.member === false) return {};
-  if (resource.type === 'check') {
-    if (typeof checkType !== 'string' || !isCheckType(checkType)) {
-      return { checkType: [`must be one of ${Object.keys(checkSchemas).join(', ')}`] };
-    }
-    return errorsOf(checkSchemas[checkType].create, body);
-  }
-  if (resource.type === 'check-group') return errorsOf(groupSchemas.v2.create, payload);
-  if (resource.type === 'alert-channel') return errorsOf(CreateChannel, payload);
-  return {};
+/** A suite's bundle gets its key when it is uploaded. */
+const anyKey = 'bundle';
+
+function schemaProblems({ type, member, suite }: FileResource, payload: Fields): FieldErrors {
+  const schema = isResourceType(type) ? bodySchemas[type](payload) : {};
+  if (member === false) return {};
+  if (schema === null) return { checkType: [`must be one of ${checkTypes.join(', ')}`] };
+  const { checkType: _type, ...body } = payload;
+  const bundle = suite === undefined ? {} : { codeBundlePath: anyKey };
+  return errorsOf(schema, { ...(type === 'check' ? body : payload), ...bundle });
 }
+
+const isResourceType = (type: string): type is ResourceType => resourceTypes.some((known) => known === type);
 
 function errorsOf(schema: object, body: unknown): FieldErrors {
   const whole = withDefaults(schema, body);

@@ -1,8 +1,11 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { exitCodes, FatalError } from '../../errors.ts';
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
+import { packBundle } from '../../script/suite/bundle/pack.ts';
+import { packedLines, upload } from '../bundle.ts';
 import { parseArguments, usageError, type CommandContext } from '../command.ts';
 import type { CommandSpec } from '../line/spec.ts';
+import { inTemporaryFolder } from '../temporary-folder.ts';
 import { printable } from '../terminal-text.ts';
 import { createClient, type Client } from './client.ts';
 import { readProject, type FileResource, type ProjectFiles } from './files.ts';
@@ -43,7 +46,7 @@ export async function withProject<const S extends CommandSpec>(
   process.once('SIGINT', stop).once('SIGTERM', stop);
   const client = await createClient(env, new AbortController().signal);
   try {
-    const files = await withAdoption(client, read, stderr);
+    const files = await withSuites(client, await withAdoption(client, read, stderr), stderr);
     return await work({ client, files, values, signal: stopping.signal });
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
@@ -81,6 +84,36 @@ async function withAdoption(
   return { ...files, resources };
 }
 
+/** Uploads the suites of the files. Content that the service has already is not sent again. */
+async function withSuites(
+  client: Client,
+  files: ProjectFiles,
+  stderr: (text: string) => void,
+): Promise<ProjectFiles> {
+  const folders = [...new Set(files.resources.flatMap(({ suite }) => suite ?? []))];
+  if (folders.length === 0) return files;
+  const bundles = new Map<string, { codeBundlePath: string; workingDir: string }>();
+  await inTemporaryFolder(async (temporary, signal) => {
+    for (const folder of folders) {
+      const archive = join(temporary, 'bundle.tgz');
+      const packed = await packBundle({ folder, to: archive });
+      // The service names a bundle by its digest.
+      const known = await client.call('GET', `/v1/playwright-bundles/${packed.digest}`);
+      const { transport, serviceUrl } = client;
+      if (known.status !== 200) {
+        stderr(packedLines(packed));
+        await upload({ transport, serviceUrl, archive, packed, signal });
+      }
+      bundles.set(folder, { codeBundlePath: packed.digest, workingDir: packed.workingDir });
+    }
+  });
+  const resources = files.resources.map((resource): FileResource => {
+    const bundle = bundles.get(resource.suite ?? '');
+    return bundle === undefined ? resource : { ...resource, payload: { ...bundle, ...resource.payload } };
+  });
+  return { ...files, resources };
+}
+
 async function read(client: Client, path: string): Promise<Fields> {
   const { status, body } = await client.call('GET', path);
   if (status === 200) return body;
@@ -92,7 +125,7 @@ async function read(client: Client, path: string): Promise<Fields> {
 /** The body of a deployment of these files. */
 export const bodyOf = ({ project, resources }: ProjectFiles) => ({
   project,
-  resources: resources.map(({ place: _place, ...resource }) => resource),
+  resources: resources.map(({ place: _place, suite: _suite, ...resource }) => resource),
 });
 
 /** Prints why the service refuses a project: with the place of each field. Returns the exit code. */

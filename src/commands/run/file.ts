@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
 import {
   isCheckType,
@@ -19,6 +20,7 @@ import { serviceCheckTypes } from '../../service/checks/types/table.ts';
 import { withDefaults } from '../../service/http/fields/defaults.ts';
 import { schemaErrors, type FieldErrors } from './schema.ts';
 import { hourMs } from '../../durations.ts';
+import { ofProject } from './project-file.ts';
 
 /** The size limit of a body in the public API. */
 const maxFileBytes = 4 * 1024 * 1024;
@@ -27,7 +29,7 @@ const maxFileBytes = 4 * 1024 * 1024;
 const localName = 'local';
 
 /** Reads the check in `path` as a job. Throws FatalError: exit code 2 = no such file, 64 = invalid content. */
-export async function readRunFile(path: string, now: number): Promise<Job> {
+export async function readRunFile(path: string, now: number, env: Environment): Promise<Job> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
@@ -38,17 +40,22 @@ export async function readRunFile(path: string, now: number): Promise<Job> {
     });
   }
   if (text.length > maxFileBytes) throw wrongFile(path, { file: [`is larger than ${maxFileBytes} bytes`] });
-  let body: unknown;
-  try {
-    // Some editors write a byte order mark.
-    body = JSON.parse(text.replace(/^\ufeff/, ''));
-  } catch (error: unknown) {
-    const why = toError(error).message.replace(/\s+/g, ' ');
-    throw wrongFile(path, { file: [`is not valid JSON: ${why}`] });
-  }
-  const parsed = parseRunBody(body, now);
+  const parsed = parseRunBody(await ofProject(await valueIn(path, text), { path, env }), now);
   if ('errors' in parsed) throw wrongFile(path, parsed.errors);
   return parsed.job;
+}
+
+/** The value of a JSON or YAML text. */
+async function valueIn(path: string, text: string): Promise<unknown> {
+  const isYaml = /\.ya?ml$/.test(path);
+  try {
+    if (isYaml) return (await import('yaml')).parse(text) as unknown;
+    // Some editors write a byte order mark.
+    return JSON.parse(text.replace(/^\ufeff/, '')) as unknown;
+  } catch (error: unknown) {
+    const why = toError(error).message.replace(/\s+/g, ' ');
+    throw wrongFile(path, { file: [`is not valid ${isYaml ? 'YAML' : 'JSON'}: ${why}`] });
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Environment } from '../../config/read.ts';
 import { exitCodes } from '../../errors.ts';
 import type { Job } from '../../protocol/job.ts';
 import type { ResultStatus } from '../../protocol/result.ts';
@@ -69,7 +70,7 @@ export const run: Command = async (args, { env, stdout, stderr }) => {
     stdout(values.json ? `${JSON.stringify(last)}\n` : resultReport(job.checkName, results));
     return exitCodeOf[last.status];
   };
-  if (kind !== 'folder') return performed(await jobIn(path, kind, values));
+  if (kind !== 'folder') return performed(await jobIn(path, kind, { values, env }));
   return inTemporaryFolder(async (temporary, signal) => {
     const now = Date.now();
     const { job, fetchBundle } = await readFolder(path, folderOptions(values), { temporary, now, stderr });
@@ -84,11 +85,15 @@ const notFor = {
   file: 'is not for a JSON file: set it in the file',
 } as const;
 
-async function jobIn(path: string, kind: 'script' | 'file', values: Values): Promise<Job> {
-  const { type, runtime, env = [] } = values;
+async function jobIn(
+  path: string,
+  kind: 'script' | 'file',
+  { values, env }: { values: Values; env: Environment },
+): Promise<Job> {
+  const { type, runtime, env: variables = [] } = values;
   return kind === 'script'
-    ? readScriptFile(path, { type, runtime, variables: env, now: Date.now() })
-    : readRunFile(path, Date.now());
+    ? readScriptFile(path, { type, runtime, variables, now: Date.now() })
+    : readRunFile(path, Date.now(), env);
 }
 
 function folderOptions(values: Values): FolderOptions {

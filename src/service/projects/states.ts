@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fieldsOf, isFields, itemsOf, type Fields } from '../../json-values.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
+import { isIgnored } from '../http/fields/ignored-fields.ts';
 import { kinds, type ResourceType } from './kinds.ts';
 import type { Caller, Replay } from './replay.ts';
 
@@ -46,13 +47,10 @@ function picked(value: unknown, schema: Fields): unknown {
   const properties = fieldsOf(schema['properties']);
   if (!isFields(value) || Object.keys(properties).length === 0) return value;
   const names = Object.keys(properties).filter(
-    (name) => value[name] !== undefined && isSettable(properties[name]),
+    (name) => value[name] !== undefined && !isIgnored(properties[name]),
   );
   return Object.fromEntries(names.map((name) => [name, picked(value[name], fieldsOf(properties[name]))]));
 }
-
-const isSettable = (schema: unknown): boolean =>
-  Object.keys(fieldsOf(schema)).some((word) => word !== 'description');
 
 /** The state in an answer of a route. */
 export function stateOf(replay: Replay, type: ResourceType, answer: Fields): Shown {

@@ -62,7 +62,8 @@ const fields = Type.Object({
   created_at: ignored,
   updated_at: ignored,
 });
-const CreateBody = strict(fields);
+/** The body that creates a service of status pages. */
+export const CreateService = strict(fields);
 // The specification gives this list a longer default page.
 const ListQuery = strict(
   Type.Object({ ...cursorFields, limit: Type.Integer({ ...paginationFields.limit, default: 20 }) }),
@@ -140,7 +141,7 @@ function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
         operationId: 'createStatusPageService',
         tags,
         summary: 'Create a service that status pages may show',
-        body: CreateBody,
+        body: CreateService,
         response: { 200: Type.Ref('StatusPageService'), ...errorResponses(400, 413, 415) },
       },
     },

@@ -2,7 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { Compile, type XSchema } from 'typebox/schema';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import type { Command } from '../../../src/commands/command.ts';
 import { apply, plan } from '../../../src/commands/project/apply.ts';
 import { exportProject } from '../../../src/commands/project/export.ts';
@@ -139,7 +141,8 @@ test('writes small files that another account can apply, and that export writes 
   expect(adopt).toContain(`account: ${api.account.id}\n`);
   expect(JSON.stringify(files)).not.toMatch(new RegExp(Object.values(secrets).join('|')));
   expect(files['checks/buy.yaml']).toBe(
-    'kind: check\nlogicalId: buy\ncheckType: AGENTIC\nname: Buy\nlocations:\n  - eu-west-1\n' +
+    `# yaml-language-server: $schema=${api.url}/schemas/checks.schema.json\n` +
+      'kind: check\nlogicalId: buy\ncheckType: AGENTIC\nname: Buy\nlocations:\n  - eu-west-1\n' +
       'alertChannelSubscriptions:\n  - alertChannelId:\n      ref: email-ops-shop-example\n' +
       '  - alertChannelId:\n      ref: sms-duty\n    activated: false\nprompt: Buy a book.\n',
   );
@@ -167,6 +170,39 @@ test('writes small files that another account can apply, and that export writes 
     expect((await run(exportProject, [copy, ...choice], { key })).code).toBe(0);
     expect(filesIn(copy)).toEqual(files);
   }
+}, 60_000);
+
+test('writes files that the schema for editors accepts', async () => {
+  await fillAccount();
+  const folder = emptyFolder();
+  await run(exportProject, [folder]);
+  const answer = await fetch(`${api.url}/schemas/checks.schema.json`);
+  const text = await answer.text();
+  expect(text).toBe(readFileSync(join(import.meta.dirname, '../../../schemas/checks.schema.json'), 'utf8'));
+  const etag = answer.headers.get('etag') ?? '';
+  const second = await fetch(answer.url, { headers: { 'if-none-match': etag } });
+  expect([etag === '', second.status]).toEqual([false, 304]);
+  const schema = Compile(JSON.parse(text) as XSchema);
+  const problemsOf = (value: unknown) =>
+    schema.Errors(value)[1].map(({ instancePath, message }) => [instancePath, message]);
+  const texts = Object.entries(filesIn(folder)).filter(([path]) => path.endsWith('.yaml'));
+  expect(texts.length).toBeGreaterThan(15);
+  for (const [path, content] of texts) expect([path, problemsOf(parse(content))]).toEqual([path, []]);
+  const check = { logicalId: 'a', checkType: 'URL', name: 'A', request: { url: { env: 'HOME_PAGE' } } };
+  expect(problemsOf(check)).toEqual([]);
+  expect(
+    problemsOf({ kind: 'check', physicalId: 'x', member: false, logicalId: 'a', checkType: 'URL' }),
+  ).toEqual([]);
+  for (const wrong of [
+    { ...check, frequency: 'often' },
+    { ...check, groupId: { reference: 'a' } },
+    { ...check, checkType: 'UR' },
+    { ...check, name: undefined },
+    { ...check, unknown: 1 },
+    { kind: 'alert-channel', logicalId: 'a', type: 'EMAIL', config: {} },
+    { projectName: 'A' },
+  ])
+    expect([wrong, schema.Check(JSON.parse(JSON.stringify(wrong)))]).toEqual([wrong, false]);
 }, 60_000);
 
 test('lets the same account take its resources over', async () => {
@@ -203,6 +239,6 @@ test('does not write over files that differ, and names a project that does not e
   writeFileSync(join(folder, 'old.yaml'), '');
   const { stderr } = await run(exportProject, [folder, '--overwrite']);
   expect(stderr).toContain('old.yaml was there before');
-  expect(filesIn(folder)['project.yaml']).toBe('logicalId: monitoring\nprojectName: Monitoring\n');
+  expect(filesIn(folder)['project.yaml']).toMatch(/^# .*\nlogicalId: monitoring\nprojectName: Monitoring\n$/);
   await expect(run(exportProject, [folder, '--project', 'none'])).rejects.toThrow('no such project');
 });

@@ -46,7 +46,8 @@ export const Snippet = open(
   ),
 );
 
-const CreateBody = strict(Type.Object(writable));
+/** The body that creates a snippet. */
+export const CreateSnippet = strict(Type.Object(writable));
 const ChangeBody = strictPartial(Type.Object({ ...writable, ...ignoredStamps }));
 
 const presentSnippet = ({ id, name, script, createdAt, updatedAt }: SnippetRow) => ({
@@ -127,7 +128,7 @@ function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
         operationId: 'createSnippet',
         tags,
         summary: 'Create a snippet: code that scripts share',
-        body: CreateBody,
+        body: CreateSnippet,
         response: { 201: Type.Ref('Snippet'), ...errorResponses(400, 409, 413, 415) },
       },
     },

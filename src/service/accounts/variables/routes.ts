@@ -50,7 +50,8 @@ export const Variable = open(
   ),
 );
 
-const CreateBody = strict(Type.Object({ key, ...settable }));
+/** The body that creates a variable. */
+export const CreateVariable = strict(Type.Object({ key, ...settable }));
 const ChangeBody = strictPartial(Type.Object({ key, ...settable, created_at: ignored, updated_at: ignored }));
 const KeyParams = strict(Type.Object({ key: Type.String() }));
 
@@ -130,7 +131,7 @@ function registerCreate(api: PublicApi, { db, now, encryption }: ApiDeps): void 
         operationId: 'createVariable',
         tags,
         summary: 'Create a variable that all runs of the account see',
-        body: CreateBody,
+        body: CreateVariable,
         response: { 201: Type.Ref('Variable'), ...errorResponses(400, 409, 413, 415) },
       },
     },

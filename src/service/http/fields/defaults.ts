@@ -1,4 +1,5 @@
 import { isFields, itemsOf, type Fields } from '../../../json-values.ts';
+import { isIgnored } from './ignored-fields.ts';
 
 /** Defaults of strict schemas: filling them in, and leaving them out. */
 
@@ -29,7 +30,7 @@ export function withoutDefaults(schema: unknown, value: unknown): unknown {
   const names = new Set([...Object.keys(properties), ...Object.keys(value)]);
   const kept = [...names].flatMap((name): [string, unknown][] => {
     const [own, property] = [value[name], properties[name]];
-    if (own === undefined || isPreset(property, own)) return [];
+    if (own === undefined || isIgnored(property) || isPreset(property, own)) return [];
     if (own === null && !hasDefault(property) && !itemsOf(schema['required']).includes(name)) return [];
     return [[name, withoutDefaults(property, own)]];
   });

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { isFields } from '../../../json-values.ts';
 
 /** A field that the service sets. A change may contain it; the value is ignored. */
 export const ignored = Type.Optional(
@@ -9,3 +10,7 @@ export const ignored = Type.Optional(
 
 /** The ignored fields that nearly every resource has. */
 export const ignoredStamps = { id: ignored, created_at: ignored, updated_at: ignored };
+
+/** Whether a property of a schema is such a field, which has nothing but a description. */
+export const isIgnored = (schema: unknown): boolean =>
+  isFields(schema) && Object.keys(schema).every((word) => word === 'description');
