@@ -107,6 +107,34 @@ export async function subscribeNewCheck(
   );
 }
 
+/**
+ * Writes the subscriptions of a check that has none yet: those that it names, and those of other channels as
+ * subscribeNewCheck makes them.
+ */
+export async function subscribeFirst(
+  tx: Queryable,
+  {
+    accountId,
+    checkId,
+    subscriptions,
+    toAll,
+  }: { accountId: string; checkId: string; subscriptions: readonly OwnSubscription[]; toAll: boolean },
+): Promise<void> {
+  await tx.query(
+    `insert into alert_subscriptions (channel_id, check_id, activated)
+     select s.channel, $2::uuid, s.activated from unnest($3::bigint[], $4::boolean[]) as s (channel, activated)
+     union all select id, $2::uuid, true from alert_channels
+       where account_id = $1 and ($5::boolean or auto_subscribe) and id <> all($3::bigint[])`,
+    [
+      accountId,
+      checkId,
+      subscriptions.map(({ alertChannelId }) => alertChannelId),
+      subscriptions.map(({ activated }) => activated),
+      toAll,
+    ],
+  );
+}
+
 /** Subscribes a check or a group to every channel of the account. Existing subscriptions do not change. */
 export async function subscribeToAll(
   tx: Queryable,

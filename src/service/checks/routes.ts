@@ -4,6 +4,7 @@ import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import {
   replaceSubscriptions,
+  subscribeFirst,
   subscribeNewCheck,
   subscribeToAll,
 } from '../alert-channels/subscription-statements.ts';
@@ -94,7 +95,8 @@ function registerType(
     const channels = await loadChannels(queryable, {
       accountId: request.accountId,
       role: request.role,
-      of: [row],
+      // A deployment does not read the parts of channels that a check shows.
+      of: request.replaces ? [] : [row],
       isList: false,
     });
     return presentCheck(row, encryption, {
@@ -124,8 +126,8 @@ function registerType(
       const check = await db.tx(async (tx) => {
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await insertCheck(tx, check);
-        await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
-        await subscribeNewCheck(tx, { accountId, checkId: id, toAll: assignsAlerts(request) });
+        const subscriptions = body.alertChannelSubscriptions;
+        await subscribeFirst(tx, { accountId, checkId: id, subscriptions, toAll: assignsAlerts(request) });
         for (const follow of followers) await follow(tx, check);
         return { ...(await present(tx, request, id)), ...(await warningsOf(tx, type, check)) };
       });

@@ -41,14 +41,16 @@ export async function ensureDataCenterRows(
   db: Db,
   { accountId, codes: used, now }: { accountId: string; codes: readonly string[]; now: number },
 ): Promise<void> {
-  if (used.length === 0) return;
-  await ensureDataCenters(db, {
-    accountId,
-    ids: used.map(() => uuidv7(now)),
-    codes: [...used],
-    now: new Date(now),
-  });
+  const known = ensured.get(db) ?? new Set();
+  const codes = used.filter((code) => !known.has(`${accountId} ${code}`));
+  if (codes.length === 0) return;
+  await ensureDataCenters(db, { accountId, ids: codes.map(() => uuidv7(now)), codes, now: new Date(now) });
+  for (const code of codes) known.add(`${accountId} ${code}`);
+  ensured.set(db, known);
 }
+
+/** Rows that a transaction has made sure of. One that deploys a project does so for thousands of checks. */
+const ensured = new WeakMap<Db, Set<string>>();
 
 /** Registers the routes of data-centre locations and their keys. */
 export function registerLocations(api: PublicApi, deps: ApiDeps): void {
