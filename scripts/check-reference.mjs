@@ -149,6 +149,7 @@ const formOf = (type) =>
 
 const notes = {
   DNS: 'The port is that of the sample name server of `location-agent dev`; `GET /v1/checks` shows it.',
+  SSL: 'The port is that of a sample target of `location-agent dev`, with a private authority; `GET /v1/checks` shows it.',
   PLAYWRIGHT:
     '`$KEY` is the key that `location-agent bundle` prints for a Playwright project ([suites-in-the-service.md](suites-in-the-service.md)).',
   HEARTBEAT: 'The answer contains the URL that your job calls ([heartbeats.md](heartbeats.md)).',
@@ -187,6 +188,17 @@ Checks of every type have these fields.
 A field that a type has in another form is listed in the section of that type.
 
 ${table(shared).join('\n')}
+
+## Rules of SSL checks
+
+The security baseline is judged after a handshake whose name and chain are right.
+The grade is \`A-\` if all rules hold, \`B\` if a rule with severity \`degrade\` is violated, and \`F\` if one with \`fail\` is.
+A violated rule with severity \`ignore\` changes nothing, and is shown.
+The first certificate of the chain that expires counts for the expiry, and the result names it.
+
+A revoked certificate always fails the run, and so does an expired one.
+\`scan\` makes at most 12 more connections.
+They find versions and suites that this agent's own library no longer speaks.
 
 ## Assertions
 

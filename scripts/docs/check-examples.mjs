@@ -62,6 +62,18 @@ export const examples = {
       assertions: [{ source: 'LATENCY', property: 'avg', comparison: 'LESS_THAN', target: '1000' }],
     },
   },
+  SSL: {
+    name: 'Certificates of the shop',
+    ...places,
+    frequency: 60,
+    request: {
+      sslConfig: { hostname: '127.0.0.1', port: 4443, skipChainValidation: true, alertDaysBeforeExpiry: 30 },
+      assertions: [
+        { source: 'CERTIFICATE', property: 'daysUntilExpiry', comparison: 'GREATER_THAN', target: '14' },
+        { source: 'CONNECTION', property: 'tlsVersion', comparison: 'GREATER_THAN', target: 'TLS1.2' },
+      ],
+    },
+  },
   BROWSER: {
     name: 'Sign-in page',
     ...places,

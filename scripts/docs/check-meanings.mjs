@@ -79,6 +79,30 @@ export const meanings = {
   'request.recordType': 'Type of the DNS record.',
   'request.nameServer': "Name server: host name, address, or a URL with `DOH`. Null = the system's own.",
   'request.protocol': 'Transport of the query; `DOT` is DNS over TLS, `DOH` is DNS over HTTPS.',
+  'request.sslConfig': 'What is connected to, and what is demanded of it.',
+  'request.sslConfig.port': 'Port of the target.',
+  'request.sslConfig.ipFamily': 'Version of IP for the connection.',
+  'request.sslConfig.handshakeTimeoutMs': 'Time for lookup, connection and handshake.',
+  'request.sslConfig.securityBaseline':
+    'Rules for the security of the connection; [see below](#rules-of-ssl-checks).',
+  'request.sslConfig.securityBaseline.minTLSVersion': 'The lowest version that the server may accept.',
+  'request.sslConfig.securityBaseline.minTLSVersion.value': 'The version.',
+  'request.sslConfig.securityBaseline.minKeySizeBits': "The smallest RSA key of the server's certificate.",
+  'request.sslConfig.securityBaseline.minKeySizeBits.value': 'Bits of the key.',
+  'request.sslConfig.securityBaseline.weakSignatureAlgorithm':
+    'Signatures with MD5 or SHA-1, except those of roots.',
+  'request.sslConfig.securityBaseline.weakCipherSuite':
+    'Suites with RC4, DES, 3DES, NULL, EXPORT or MD5, and anonymous ones.',
+  'request.sslConfig.securityBaseline.knownBadCA': 'Authorities that browsers distrust.',
+  'request.sslConfig.securityBaseline.recommendedTLSVersion': 'The version that the connection should use.',
+  'request.sslConfig.securityBaseline.recommendedTLSVersion.value': 'The version.',
+  'request.sslConfig.securityBaseline.recommendedKeySizeBits': 'The recommended size of an RSA key.',
+  'request.sslConfig.securityBaseline.recommendedKeySizeBits.value': 'Bits of the key.',
+  'request.sslConfig.securityBaseline.ocspMustStapleRespected':
+    'A certificate that demands a stapled OCSP answer gets one.',
+  'request.sslConfig.securityBaseline.sctPresent': 'The certificate carries a certificate timestamp (SCT).',
+  'request.sslClientCertificateId':
+    'Id of a stored client certificate, with `clientCertificateMode` `explicit`.',
   'request.pingCount': 'Number of echo requests, 500 ms apart.',
   'playwrightConfig.use': 'Options of the browser and its contexts.',
   'playwrightConfig.expect': 'Options of `expect`.',
@@ -99,7 +123,16 @@ export const sourceMeanings = {
   TEXT_ANSWER: ['DNS answer as text', 'pattern whose first group is compared; empty = all'],
   JSON_ANSWER: ['DNS answer as JSON', 'JSONPath, such as `$.Answer[*].data`; empty = all'],
   LATENCY: ['round-trip time in milliseconds', '`avg`, `min`, `max` or `stdDev`'],
-  JSON_RESPONSE: ['ping statistics as JSON', 'JSONPath; empty = all'],
+  JSON_RESPONSE: ['ICMP: ping statistics; SSL: what was found, as JSON', 'JSONPath; empty = all'],
+  CERTIFICATE: [
+    "field of the server's certificate",
+    '`daysUntilExpiry`, `keySizeBits`, `subjectCN`, `issuerCN`, `serialNumber`, `fingerprintSha256`, `issuerFingerprintSha256`, `keyAlgorithm`, `signatureAlgorithm`, `sans`, `selfSigned` or `isCA`',
+  ],
+  CONNECTION: [
+    'field of the TLS connection',
+    '`tlsVersion`, `cipherSuite`, `resolvedIp`, `hostnameVerified`, `chainTrusted`, `ocspStapled` or `ocspStatus`',
+  ],
+  TEXT_RESPONSE: ['what was found, as text', 'pattern whose first group is compared; empty = all'],
 };
 
 export const comparisonMeanings = {

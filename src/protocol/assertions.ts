@@ -40,6 +40,10 @@ export const assertionGrammar = {
   TCP: { sources: ['RESPONSE_DATA', 'RESPONSE_TIME'], comparisons: textual },
   DNS: { sources: ['RESPONSE_TIME', 'RESPONSE_CODE', 'TEXT_ANSWER', 'JSON_ANSWER'], comparisons },
   ICMP: { sources: ['LATENCY', 'JSON_RESPONSE'], comparisons: [...textual, 'IS_NULL', 'NOT_NULL'] },
+  SSL: {
+    sources: ['CERTIFICATE', 'CONNECTION', 'RESPONSE_TIME', 'JSON_RESPONSE', 'TEXT_RESPONSE'],
+    comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
+  },
 } as const satisfies {
   [T in ProbeType]: { sources: readonly string[]; comparisons: readonly Comparison[] };
 };
@@ -66,6 +70,39 @@ export const ApiAssertion = AssertionOf(assertionGrammar.API);
 export const TcpAssertion = AssertionOf(assertionGrammar.TCP);
 export const DnsAssertion = AssertionOf(assertionGrammar.DNS);
 export const IcmpAssertion = AssertionOf(assertionGrammar.ICMP);
+export const SslAssertion = AssertionOf(assertionGrammar.SSL);
+
+const exact = ['EQUALS', 'NOT_EQUALS'] as const;
+const partly = [...exact, 'CONTAINS', 'NOT_CONTAINS'] as const;
+
+/** Properties of the sources of SSL checks, and the comparisons that each accepts (facts, section 1.4). */
+export const sslProperties: {
+  readonly [source: string]: { readonly [property: string]: readonly Comparison[] } | undefined;
+} = {
+  CERTIFICATE: {
+    daysUntilExpiry: numeric,
+    keySizeBits: numeric,
+    subjectCN: partly,
+    issuerCN: partly,
+    serialNumber: exact,
+    fingerprintSha256: exact,
+    issuerFingerprintSha256: exact,
+    keyAlgorithm: exact,
+    signatureAlgorithm: exact,
+    sans: ['CONTAINS', 'NOT_CONTAINS'],
+    selfSigned: ['EQUALS'],
+    isCA: ['EQUALS'],
+  },
+  CONNECTION: {
+    tlsVersion: numeric,
+    cipherSuite: partly,
+    resolvedIp: partly,
+    hostnameVerified: ['EQUALS'],
+    chainTrusted: ['EQUALS'],
+    ocspStapled: ['EQUALS'],
+    ocspStatus: exact,
+  },
+};
 
 /** An assertion of any type, as the evaluator sees it. */
 export type Assertion = {

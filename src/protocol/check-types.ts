@@ -1,4 +1,4 @@
-/** The ten check types of the specification ("What the service does"). */
+/** The check types of the specification ("What the service does"), and newer ones. */
 export const checkTypes = [
   'AGENTIC',
   'API',
@@ -10,6 +10,7 @@ export const checkTypes = [
   'PLAYWRIGHT',
   'URL',
   'DNS',
+  'SSL',
 ] as const;
 export type CheckType = (typeof checkTypes)[number];
 
@@ -66,6 +67,7 @@ const rows = {
   TCP: probe,
   DNS: probe,
   ICMP: probe,
+  SSL: probe,
   BROWSER: script,
   MULTI_STEP: script,
   // The limit in the job applies instead: see attemptLimitMs.

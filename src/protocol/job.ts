@@ -119,6 +119,13 @@ export const IcmpJob = Type.Object({
   maxPacketLossThreshold: Type.Number({ minimum: 0, maximum: 100 }),
 });
 
+export const SslJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('SSL'),
+  request: requestSchemas.SSL,
+  clientCertificates: Type.Array(ClientCertificate, { maxItems: 100 }),
+});
+
 const scriptJobFields = {
   ...jobFields,
   script: CheckScript,
@@ -140,6 +147,7 @@ export const jobSchemas = {
   TCP: TcpJob,
   DNS: DnsJob,
   ICMP: IcmpJob,
+  SSL: SslJob,
   BROWSER: BrowserJob,
   MULTI_STEP: MultiStepJob,
   PLAYWRIGHT: PlaywrightJob,

@@ -40,6 +40,10 @@ export const reasonOwner = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'target',
   ERR_TLS_CERT_ALTNAME_INVALID: 'target',
   TLS_ERROR: 'target',
+  /** A certificate of the chain expires within the days that the check allows. */
+  CERT_EXPIRES_SOON: 'target',
+  /** A rule of an SSL check's security baseline is violated. */
+  TLS_BASELINE: 'target',
   // HTTP
   INVALID_URL: 'target',
   INVALID_REQUEST: 'target',

@@ -1,7 +1,15 @@
 import Type, { type Static } from 'typebox';
 import type { ProbeType } from './check-types.ts';
-import { ApiAssertion, DnsAssertion, IcmpAssertion, TcpAssertion, UrlAssertion } from './assertions.ts';
+import {
+  ApiAssertion,
+  DnsAssertion,
+  IcmpAssertion,
+  SslAssertion,
+  TcpAssertion,
+  UrlAssertion,
+} from './assertions.ts';
 import { Nullable, StringEnum } from './schema.ts';
+import { SslConfig } from './ssl.ts';
 
 /**
  * The `request` object of each check type: one schema for the public API, the database and the job. The service fills
@@ -121,10 +129,19 @@ export const IcmpRequest = Type.Object({
 });
 export type IcmpRequest = Static<typeof IcmpRequest>;
 
+export const SslRequest = Type.Object({
+  sslConfig: SslConfig,
+  /** A stored client certificate; required with clientCertificateMode `explicit`. */
+  sslClientCertificateId: Nullable(Type.String({ maxLength: 36 }), { default: null }),
+  assertions: assertionsOf(SslAssertion),
+});
+export type SslRequest = Static<typeof SslRequest>;
+
 export const requestSchemas = {
   URL: UrlRequest,
   API: ApiRequest,
   TCP: TcpRequest,
   DNS: DnsRequest,
   ICMP: IcmpRequest,
+  SSL: SslRequest,
 } as const satisfies { [T in ProbeType]: unknown };

@@ -41,7 +41,10 @@ afterAll(async () => {
 
 /** The example with the ports of this test's servers. */
 const here = (text: string) =>
-  text.replaceAll('4400', new URL(api.url).port).replaceAll('5353', String(targets.dns.port));
+  text
+    .replaceAll('4400', new URL(api.url).port)
+    .replaceAll('5353', String(targets.dns.port))
+    .replaceAll('4443', String(targets.ports.https));
 
 async function resultOf(file: string, content: string, args: readonly string[] = []) {
   const path = join(folder, file);

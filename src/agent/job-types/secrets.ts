@@ -7,15 +7,22 @@ import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 export function secretsOfApi({ clientCertificates, request }: JobOf<'API'>): NamedSecret[] {
   const { basicAuth, headers, queryParameters } = request;
   return [
-    ...clientCertificates.flatMap(({ passphrase }) =>
-      passphrase === null ? [] : [{ name: 'clientCertificates.passphrase', value: passphrase }],
-    ),
+    ...secretsOfCertificates({ clientCertificates }),
     ...(basicAuth === null ? [] : literal('basicAuth.password', basicAuth.password)),
     ...[...headers, ...queryParameters].flatMap(({ key, value, locked }) =>
       locked ? literal(key, value) : [],
     ),
     ...secretsOfUrl({ request }),
   ];
+}
+
+/** The passphrases of a job's client certificates. */
+export function secretsOfCertificates({
+  clientCertificates,
+}: Pick<JobOf<'API'>, 'clientCertificates'>): NamedSecret[] {
+  return clientCertificates.flatMap(({ passphrase }) =>
+    passphrase === null ? [] : [{ name: 'clientCertificates.passphrase', value: passphrase }],
+  );
 }
 
 /** The password in the URL of a job's request. */

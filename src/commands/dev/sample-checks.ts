@@ -36,6 +36,10 @@ export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCh
     target,
   });
 
+  const ssl = (fields: Fields): Fields => ({
+    request: { sslConfig: { hostname: '127.0.0.1', ...fields } },
+  });
+
   const samples: { readonly [T in ProbeType]: readonly [name: string, fields: Fields][] } = {
     URL: [
       ['Sample: page answers', { request: { url: `${http}/ok` } }],
@@ -121,6 +125,11 @@ export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCh
       ],
     ],
     ICMP: [['Sample: host answers', { request: { hostname: '127.0.0.1', pingCount: 3 } }]],
+    SSL: [
+      ['Sample: certificates are valid', ssl({ port: ports.https })],
+      ['Sample: certificate expires soon', ssl({ port: ports.https, alertDaysBeforeExpiry: 120 })],
+      ['Sample: certificate of another name', ssl({ port: ports.wrongHost })],
+    ],
   };
   return probeTypes.flatMap((type) => samples[type].map(([name, fields]) => check(type, name, fields)));
 }

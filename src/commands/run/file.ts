@@ -168,7 +168,7 @@ function jobOf<T extends ProbeType>(
     environmentVariables: check.environmentVariables,
     proxyUrl: null,
     request: check.request,
-    ...(serviceCheckTypes[type].hasHttpDefaults ? { clientCertificates: [] } : {}),
+    ...(serviceCheckTypes[type].hasClientCertificates ? { clientCertificates: [] } : {}),
     ...(scripts === undefined ? {} : { scripts }),
     ...('maxPacketLossThreshold' in check && 'degradedPacketLossThreshold' in check
       ? {

@@ -22,6 +22,7 @@ export type Found = { value: unknown } | { error: string };
  * case-insensitively and applies the pattern
  * - JSON_BODY, JSON_ANSWER, JSON_RESPONSE: the parsed document; the evaluator applies the JSONPath
  * - LATENCY: `{avg, min, max, stdDev}` in milliseconds
+ * - CERTIFICATE, CONNECTION: the fields that `property` may name
  */
 export type AssertionSources = { [S in AssertionSource]?: (assertion: Assertion) => Found };
 
@@ -213,6 +214,16 @@ const latency: Dig = ({ property }, value) => {
   };
 };
 
+const field =
+  (subject: string): Dig =>
+  ({ source, property }, value) => {
+    if (!isFields(value) || !Object.hasOwn(value, property)) {
+      return { error: `${source} has no property ${shown(property)}` };
+    }
+    const one: unknown = value[property];
+    return { values: one === null ? [] : [one], quantifier: 'every', subject: `${subject} ${property}` };
+  };
+
 const dig: { readonly [S in AssertionSource]: Dig } = {
   STATUS_CODE: scalar('status code'),
   RESPONSE_TIME: scalar('response time'),
@@ -225,4 +236,7 @@ const dig: { readonly [S in AssertionSource]: Dig } = {
   JSON_RESPONSE: json('JSON response'),
   HEADERS: headers,
   LATENCY: latency,
+  CERTIFICATE: field('certificate'),
+  CONNECTION: field('connection'),
+  TEXT_RESPONSE: text('response'),
 };

@@ -68,7 +68,7 @@ export function clientSecureContext(certificate: ClientCertificate): SecureConte
 }
 
 /** The roots that a context without `ca` trusts. Before Node 22.15, those of NODE_EXTRA_CA_CERTS cannot be listed. */
-function defaultRoots(): readonly string[] {
+export function defaultRoots(): readonly string[] {
   const list: unknown = Reflect.get(tls, 'getCACertificates');
   return typeof list === 'function' ? (list('default') as string[]) : rootCertificates; // the documented type
 }

@@ -208,7 +208,7 @@ function scopeOf(
         needsCode(checkType, definition, group?.definition ?? null),
     );
     if (isNeeded) snippets ??= allSnippets(db, accountId);
-    if (claimed.some(({ checkType }) => serviceCheckType(checkType)?.hasHttpDefaults === true)) {
+    if (claimed.some(({ checkType }) => serviceCheckType(checkType)?.hasClientCertificates === true)) {
       certificates ??= allClientCertificates(db, accountId);
     }
     return {

@@ -1,6 +1,6 @@
 import { jobTypes, type JobType } from '../../protocol/check-types.ts';
 import { attemptLimitMs, type RetryStrategy } from '../../protocol/job.ts';
-import type { ApiRequest } from '../../protocol/requests.ts';
+import type { ApiRequest, SslRequest } from '../../protocol/requests.ts';
 import type { ApiScripts, PlaywrightConfig } from '../../protocol/script.ts';
 import type { Suite } from '../../protocol/suite.ts';
 import { openGroupDefinition } from '../checks/storage/group.ts';
@@ -134,10 +134,25 @@ const fieldsOf: { readonly [T in JobType]: FieldsOf } = {
     degradedPacketLossThreshold: parts.definition.degradedPacketLossThreshold ?? 10,
     maxPacketLossThreshold: parts.definition.maxPacketLossThreshold ?? 20,
   }),
+  SSL: sslFields,
   BROWSER: scriptFields,
   MULTI_STEP: scriptFields,
   PLAYWRIGHT: ({ claimed, definition }) => ({ suite: suiteOf(definition, claimed) }),
 };
+
+function sslFields({ encryption, account, definition }: Parts) {
+  const request = openRequest(definition.request ?? {}, encryption) as SslRequest; // of an SSL check
+  const { clientCertificateMode: mode, hostname, port } = request.sslConfig;
+  const rows =
+    mode === null
+      ? []
+      : account.clientCertificates.filter(
+          ({ id }) => mode === 'auto' || id === request.sslClientCertificateId,
+        );
+  // An explicit certificate is used whatever host it was stored for.
+  const url = mode === 'auto' ? `https://${hostname}:${port}/` : null;
+  return { request, clientCertificates: certificatesFor(rows, { url, encryption }) };
+}
 
 function apiFields({ claimed, encryption, account, definition, group, runtimeId }: Parts) {
   const request = openRequest(definition.request ?? {}, encryption) as ApiRequest; // of an API check

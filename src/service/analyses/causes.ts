@@ -101,6 +101,16 @@ export const causes: { readonly [code in ReasonCode]?: Cause } = {
     'Add the name to the certificate, or use a name that the certificate contains.',
     certificates,
   ),
+  CERT_EXPIRES_SOON: settings(
+    "A certificate of the target's chain expires soon.",
+    'Renew the certificate, and find out why its automatic renewal has not happened.',
+    certificates,
+  ),
+  TLS_BASELINE: settings(
+    "The target's TLS settings violate a rule of the check's security baseline.",
+    'Change the server as the message says, or the severity of the rule in the check.',
+    certificates,
+  ),
   TLS_ERROR: network(
     'The TLS handshake with the target failed: both sides have no version or cipher in common, or the port does not use TLS.',
     tls,

@@ -118,6 +118,26 @@ export const measured: { readonly [T in CheckType]: Measured } = {
     ],
     pieces: [`r.body->'details'->'packetLoss' as loss`, `r.body->'details'->'latency' as latency`],
   },
+  SSL: {
+    ...ungrouped,
+    measures: [
+      responseTime,
+      milliseconds('handshakeTimeMs', 'Handshake', numberIn(`part.details->'handshakeTimeMs'`)),
+      {
+        name: 'daysUntilExpiry',
+        label: 'Days until expiry',
+        unit: 'count',
+        sql: numberIn(`part.details->'daysUntilExpiry'`),
+      },
+      {
+        name: 'keySizeBits',
+        label: 'Key size in bits',
+        unit: 'count',
+        sql: numberIn(`part.details->'response'->'certificate'->'keySizeBits'`),
+      },
+    ],
+    pieces: [`r.body->'details' as details`],
+  },
   BROWSER: {
     measures: [
       responseTime,

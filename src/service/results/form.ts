@@ -197,6 +197,7 @@ export const resultForms: {
   TCP: { field: 'tcpCheckResult', form: tcpForm },
   DNS: { field: 'dnsCheckResult', form: ownForm },
   ICMP: { field: 'icmpCheckResult', form: ownForm },
+  SSL: { field: 'sslCheckResult', form: ownForm },
   BROWSER: { field: 'browserCheckResult', form: browserForm },
   MULTI_STEP: { field: 'multiStepCheckResult', form: multiStepForm },
   PLAYWRIGHT: { field: 'playwrightCheckResult', form: suiteForm },

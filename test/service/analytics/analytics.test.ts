@@ -17,6 +17,7 @@ const measured: { [T in CheckType]: string[] } = {
   TCP: ['responseTime', 'total', 'dns', 'connection', 'data'],
   DNS: ['responseTime', 'total'],
   ICMP: ['responseTime', 'packetLoss', 'latencyMin', 'latencyMax', 'latencyAvg', 'latencyStdDev'],
+  SSL: ['responseTime', 'handshakeTimeMs', 'daysUntilExpiry', 'keySizeBits'],
   BROWSER: [
     'responseTime',
     'TTFB',
@@ -60,6 +61,16 @@ const bodies: {
   ICMP: {
     run: { details: { packetLoss: 12.5, latency: { avg: 2, min: 1, max: 4, stdDev: 0.5 } } },
     values: { packetLoss: 12.5, latencyMin: 1, latencyMax: 4, latencyAvg: 2, latencyStdDev: 0.5 },
+  },
+  SSL: {
+    run: {
+      details: {
+        handshakeTimeMs: 12,
+        daysUntilExpiry: 30,
+        response: { certificate: { keySizeBits: 2048 } },
+      },
+    },
+    values: { handshakeTimeMs: 12, daysUntilExpiry: 30, keySizeBits: 2048 },
   },
   BROWSER: {
     run: {

@@ -11,6 +11,7 @@ export const minimalRequests: { readonly [T in ProbeType]: { [field: string]: un
   TCP: { hostname: 'db.example', port: 5432 },
   DNS: { query: 'shop.example' },
   ICMP: { hostname: 'gateway.example' },
+  SSL: { sslConfig: { hostname: 'shop.example' } },
 };
 
 export function minimalBody(type: ProbeType, fields: { [field: string]: unknown } = {}) {
@@ -50,6 +51,36 @@ const storedRequests: { readonly [T in ProbeType]: { [field: string]: unknown } 
     assertions: [],
   },
   ICMP: { hostname: 'gateway.example', ipFamily: 'IPv4', pingCount: 10, assertions: [] },
+  SSL: {
+    sslConfig: {
+      hostname: 'shop.example',
+      port: 443,
+      serverName: null,
+      ipFamily: 'IPv4',
+      startTls: null,
+      skipChainValidation: false,
+      handshakeTimeoutMs: 10_000,
+      alertDaysBeforeExpiry: 20,
+      failDaysBeforeExpiry: 0,
+      revocation: 'stapled',
+      scan: false,
+      clientCertificateMode: null,
+      securityBaseline: {
+        enabled: true,
+        minTLSVersion: { value: 'TLS1.2', severity: 'fail' },
+        minKeySizeBits: { value: 2048, severity: 'fail' },
+        weakSignatureAlgorithm: { severity: 'fail' },
+        weakCipherSuite: { severity: 'fail' },
+        knownBadCA: { severity: 'fail' },
+        recommendedTLSVersion: { value: 'TLS1.3', severity: 'ignore' },
+        recommendedKeySizeBits: { value: 3072, severity: 'ignore' },
+        ocspMustStapleRespected: { severity: 'ignore' },
+        sctPresent: { severity: 'ignore' },
+      },
+    },
+    sslClientCertificateId: null,
+    assertions: [],
+  },
 };
 
 const typeDefaults: { readonly [T in ProbeType]: { [field: string]: unknown } } = {
@@ -64,6 +95,7 @@ const typeDefaults: { readonly [T in ProbeType]: { [field: string]: unknown } } 
     maxPacketLossThreshold: 20,
     sslCheckDomain: null,
   },
+  SSL: { degradedResponseTime: 3000, maxResponseTime: 10_000, sslCheckDomain: null },
 };
 
 /** What the service answers to the smallest body; the id is the caller's to add. */

@@ -140,6 +140,36 @@ describe.each(databases)('fields of checks ($name)', (database) => {
           pingCount: 50,
           assertions: [assertion('LATENCY', 'LESS_THAN', '20', { property: 'avg' })],
         },
+        SSL: {
+          sslConfig: {
+            hostname: 'mail.example',
+            port: 587,
+            serverName: 'mx.example',
+            ipFamily: 'IPv6',
+            startTls: 'SMTP',
+            skipChainValidation: true,
+            handshakeTimeoutMs: 5000,
+            alertDaysBeforeExpiry: 30,
+            failDaysBeforeExpiry: 7,
+            revocation: 'crl',
+            scan: true,
+            clientCertificateMode: 'explicit',
+            securityBaseline: {
+              enabled: false,
+              minTLSVersion: { value: 'TLS1.3', severity: 'degrade' },
+              minKeySizeBits: { value: 4096, severity: 'ignore' },
+              weakSignatureAlgorithm: { severity: 'degrade' },
+              weakCipherSuite: { severity: 'ignore' },
+              knownBadCA: { severity: 'degrade' },
+              recommendedTLSVersion: { value: 'TLS1.2', severity: 'fail' },
+              recommendedKeySizeBits: { value: 4096, severity: 'degrade' },
+              ocspMustStapleRespected: { severity: 'fail' },
+              sctPresent: { severity: 'degrade' },
+            },
+          },
+          sslClientCertificateId: '01890000-0000-7000-8000-000000000001',
+          assertions: [assertion('CERTIFICATE', 'CONTAINS', 'mx.example', { property: 'sans' })],
+        },
       };
       for (const type of probeTypes) {
         expect((await create(type, { request: requests[type] }))['request']).toEqual(requests[type]);

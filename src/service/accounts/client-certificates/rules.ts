@@ -135,9 +135,9 @@ function targetOf(url: string): { host: string; port: number } | null {
  */
 export function certificatesFor(
   rows: readonly ClientCertificateRow[],
-  { url, encryption }: { url: string; encryption: Encryption },
+  { url, encryption }: { url: string | null; encryption: Encryption },
 ): ClientCertificate[] {
-  const target = rows.length === 0 ? null : targetOf(url);
+  const target = rows.length === 0 || url === null ? null : targetOf(url);
   return rows
     .filter(({ host }) => target === null || certificateHostMatch(host, target) !== null)
     .map(({ host, cert, key, ca, passphrase }) => ({

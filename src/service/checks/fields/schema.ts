@@ -5,6 +5,7 @@ import {
   DnsRequest,
   IcmpRequest,
   type requestSchemas,
+  SslRequest,
   TcpRequest,
   UrlRequest,
 } from '../../../protocol/requests.ts';
@@ -95,6 +96,11 @@ const types = {
     request: IcmpRequest,
     stored: IcmpRequest,
   },
+  SSL: {
+    own: { ...limits({ degraded: 3000, max: 10_000, maximum: 30_000 }), sslCheckDomain },
+    request: SslRequest,
+    stored: SslRequest,
+  },
 } as const satisfies { [T in ProbeType]: unknown };
 
 /** Name of each type's check in the OpenAPI document. */
@@ -176,6 +182,11 @@ export const checkSchemas = {
     'ICMP',
     { ...types.ICMP.own, request: types.ICMP.request },
     { request: Type.Optional(types.ICMP.stored) },
+  ),
+  SSL: bodies(
+    'SSL',
+    { ...types.SSL.own, request: types.SSL.request },
+    { request: Type.Optional(types.SSL.stored) },
   ),
   BROWSER: bodies('BROWSER', scriptFields, scriptStored),
   MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),

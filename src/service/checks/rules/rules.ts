@@ -6,6 +6,7 @@ import { isSecretVariable } from '../../engine/encryption.ts';
 import type { phaseFields, PublicRetryStrategy } from '../fields/fields.ts';
 import type { CreateBody, StoredRequest } from '../fields/schema.ts';
 import { checkDependencies } from './dependencies.ts';
+import { checkSsl } from './ssl.ts';
 
 /**
  * Rules between fields, which no schema can express. They run on a complete check: the body of a create, or a change
@@ -23,9 +24,9 @@ function checkUrl(url: string, problems: Problems): void {
   }
 }
 
-function checkHostname(hostname: string, problems: Problems): void {
+function checkHostname(hostname: string, problems: Problems, path = 'request.hostname'): void {
   if (!templated(hostname) && /[\s/@]|:\/\//.test(hostname)) {
-    problems.add('request.hostname', 'must be a host name or an IP address, not a URL');
+    problems.add(path, 'must be a host name or an IP address, not a URL');
   }
 }
 
@@ -69,7 +70,7 @@ function dnsRequest(request: StoredRequest<'DNS'>, problems: Problems): StoredRe
   return { ...request, nameServer, port: request.port ?? (ownPort || dnsPorts[request.protocol]) };
 }
 
-const patternProperty: readonly string[] = ['TEXT_BODY', 'RESPONSE_DATA', 'TEXT_ANSWER'];
+const patternProperty: readonly string[] = ['TEXT_BODY', 'RESPONSE_DATA', 'TEXT_ANSWER', 'TEXT_RESPONSE'];
 const pathProperty: readonly string[] = ['JSON_BODY', 'JSON_ANSWER', 'JSON_RESPONSE'];
 const numericSources: readonly string[] = ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY'];
 const latencyProperties: readonly string[] = ['avg', 'min', 'max', 'stdDev'];
@@ -157,6 +158,12 @@ function settleRequest<T extends ProbeType>(type: T, request: CreateBody<T>['req
     ICMP: () => {
       const own = request as StoredRequest<'ICMP'>; // as above
       checkHostname(own.hostname, problems);
+      return own;
+    },
+    SSL: () => {
+      const own = request as StoredRequest<'SSL'>; // as above
+      checkHostname(own.sslConfig.hostname, problems, 'request.sslConfig.hostname');
+      checkSsl(own, problems);
       return own;
     },
   };

@@ -32,7 +32,9 @@ export type ServiceCheckType = {
   hasRuntime: boolean;
   /** True: the runtime must support multi-step checks. */
   needsMultiStepSupport: boolean;
-  /** True: its jobs carry client certificates, and the group's headers, parameters, password and assertions. */
+  /** True: its jobs carry the account's client certificates for their host. */
+  hasClientCertificates: boolean;
+  /** True: its jobs carry the group's headers, parameters, password and assertions. */
   hasHttpDefaults: boolean;
   /** True: a scheduled run is skipped while an earlier one is queued or running. */
   waitsForEarlierRun: boolean;
@@ -57,6 +59,7 @@ const usual = {
   code: 'none',
   hasRuntime: true,
   needsMultiStepSupport: false,
+  hasClientCertificates: false,
   hasHttpDefaults: false,
   waitsForEarlierRun: false,
   hasLiveLog: false,
@@ -87,6 +90,7 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
     analyticsPaths: ['api-checks'],
     mayRetryOnlyOn: true,
     code: 'phases',
+    hasClientCertificates: true,
     hasHttpDefaults: true,
     answersResponseTime: true,
   },
@@ -111,6 +115,14 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
     title: 'IcmpCheck',
     words: 'an ICMP monitor',
     analyticsPaths: ['icmp-checks', 'icmp-monitors'],
+  },
+  SSL: {
+    ...usual,
+    path: 'ssl',
+    title: 'SslCheck',
+    words: 'an SSL monitor',
+    analyticsPaths: ['ssl', 'ssl-checks', 'ssl-monitors'],
+    hasClientCertificates: true,
   },
   BROWSER: {
     ...script,

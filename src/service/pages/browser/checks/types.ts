@@ -19,6 +19,7 @@ export type Check = {
     readonly port?: number;
     readonly query?: string;
     readonly recordType?: string;
+    readonly sslConfig?: { readonly hostname?: string; readonly port?: number };
   };
   readonly heartbeat?: {
     readonly period?: number;
@@ -60,6 +61,7 @@ export const typeWords: { readonly [type: string]: string } = {
   TCP: 'TCP check',
   DNS: 'DNS check',
   ICMP: 'ping check',
+  SSL: 'SSL check',
   BROWSER: 'browser check',
   MULTI_STEP: 'multi-step check',
   PLAYWRIGHT: 'Playwright suite',
@@ -70,7 +72,8 @@ export const typeWords: { readonly [type: string]: string } = {
 /** What a check looks at, in short: its URL, host and port, or DNS query. */
 export function targetOf({ request }: Check): string {
   if (request === undefined) return '';
-  const { url, hostname, port, query, recordType } = request;
+  const { url, query, recordType } = request;
+  const { hostname, port } = request.sslConfig ?? request;
   if (query !== undefined) return `${recordType ?? ''} ${query}`.trim();
   return url ?? (hostname === undefined || port === undefined ? (hostname ?? '') : `${hostname}:${port}`);
 }

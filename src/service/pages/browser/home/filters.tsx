@@ -61,6 +61,7 @@ const types = [
   'TCP',
   'DNS',
   'ICMP',
+  'SSL',
   'HEARTBEAT',
 ] as const;
 const sortTitles: { readonly [S in Sort]: string } = {

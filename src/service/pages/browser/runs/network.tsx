@@ -3,6 +3,7 @@ import { milliseconds } from '../base/words.ts';
 import { Json } from '../parts/json.tsx';
 import { Moment } from '../parts/time.tsx';
 import { Facts, Part, Scroll } from './part.tsx';
+import { Ssl } from './ssl.tsx';
 import type { Run } from './types.ts';
 
 /** What is known about names, packets, connections and certificates. */
@@ -13,6 +14,7 @@ export function Network({ run }: { run: Run }) {
       {run.checkType === 'DNS' && <Dns details={details} />}
       {run.checkType === 'ICMP' && <Icmp details={details} />}
       {run.checkType === 'TCP' && <Tcp details={details} />}
+      {run.checkType === 'SSL' && <Ssl details={details} />}
       <Certificate value={details['certificate'] ?? details['tls']} />
       <Trace value={details['traceroute']} />
       <Packets value={details['packetCapture']} />

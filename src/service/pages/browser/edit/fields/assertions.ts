@@ -39,6 +39,10 @@ const grammar = {
   TCP: { sources: ['RESPONSE_DATA', 'RESPONSE_TIME'], comparisons: textual },
   DNS: { sources: ['RESPONSE_TIME', 'RESPONSE_CODE', 'TEXT_ANSWER', 'JSON_ANSWER'], comparisons: all },
   ICMP: { sources: ['LATENCY', 'JSON_RESPONSE'], comparisons: [...textual, 'IS_NULL', 'NOT_NULL'] },
+  SSL: {
+    sources: ['CERTIFICATE', 'CONNECTION', 'RESPONSE_TIME', 'JSON_RESPONSE', 'TEXT_RESPONSE'],
+    comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
+  },
 } as const;
 
 const isNumber = (source: unknown) => ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY'].includes(String(source));
@@ -53,6 +57,9 @@ const properties: { readonly [source: string]: string } = {
   RESPONSE_DATA: 'pattern (empty = all of it)',
   TEXT_ANSWER: 'pattern (empty = all of it)',
   LATENCY: 'avg, min, max or stdDev',
+  CERTIFICATE: 'field, such as daysUntilExpiry or sans',
+  CONNECTION: 'field, such as tlsVersion or cipherSuite',
+  TEXT_RESPONSE: 'pattern (empty = all of it)',
 };
 const withoutTarget = ['IS_EMPTY', 'NOT_EMPTY', 'IS_NULL', 'NOT_NULL'];
 

@@ -1,6 +1,7 @@
 import { apiSections, urlSections } from './http.ts';
 import { dnsSections, icmpSections, tcpSections } from './probes.ts';
 import type { Row, Section } from './row.ts';
+import { sslSections } from './ssl.ts';
 import { browserSections, multiStepSections, suiteSections } from './scripts.ts';
 import { agenticSections, heartbeatSections } from './service-checks.ts';
 
@@ -86,6 +87,14 @@ export const checkForms: readonly CheckForm[] = [
     title: 'ICMP check',
     about: 'Pings a host and measures latency and packet loss.',
     sections: icmpSections,
+  },
+  {
+    ...probe,
+    type: 'SSL',
+    path: 'ssl',
+    title: 'SSL check',
+    about: 'Looks at certificates, their expiry and revocation, and at the security of the connection.',
+    sections: sslSections,
   },
   {
     hasFile: false,

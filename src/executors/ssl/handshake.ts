@@ -1,0 +1,143 @@
+import { constants, type X509Certificate } from 'node:crypto';
+import { isIP, type Socket } from 'node:net';
+import {
+  connect,
+  createSecureContext,
+  DEFAULT_CIPHERS,
+  type ConnectionOptions,
+  type SecureContext,
+  type SecureContextOptions,
+} from 'node:tls';
+
+/** What a handshake showed, whatever the certificate is worth. */
+export type Shown = {
+  /** Raw certificates in the order in which the server sent them, leaf first. */
+  presented: Buffer[];
+  protocol: string;
+  /** IANA name of the negotiated suite. */
+  cipher: string;
+  /** OpenSSL's code of why the certificate is not trusted; null = it is. */
+  authorizationError: string | null;
+  /** The stapled OCSP response; null = none. */
+  stapled: Buffer | null;
+};
+
+/** More certificates than any server needs. */
+const maxPresented = 20;
+
+/**
+ * Settings with which weak servers can be measured rather than reported as unreachable: all versions and suites that this
+ * OpenSSL still speaks, the usual ones first.
+ */
+const weakToo: SecureContextOptions = {
+  minVersion: 'TLSv1',
+  // An entry with `!` would remove its suites for good.
+  ciphers: `${DEFAULT_CIPHERS.split(':')
+    .filter((entry) => !entry.startsWith('!'))
+    .join(':')}:ALL:COMPLEMENTOFALL:@SECLEVEL=0`,
+  secureOptions: constants.SSL_OP_LEGACY_SERVER_CONNECT,
+};
+
+let shared: SecureContext | null = null;
+
+/** The client's context; with a certificate of its own if `certificate` is given. Throws OpenSSL's error for a bad one. */
+export function contextOf(certificate: SecureContextOptions | null): SecureContext {
+  if (certificate !== null) return createSecureContext({ ...weakToo, ...certificate });
+  shared ??= createSecureContext(weakToo);
+  return shared;
+}
+
+/**
+ * A complete handshake over `socket`, which is destroyed afterwards. Nothing is verified here. Rejects with the
+ * connection's error or `signal.reason`.
+ */
+export function shake(
+  socket: Socket,
+  options: { serverName: string; context: SecureContext; signal: AbortSignal },
+): Promise<Shown> {
+  const { serverName, context, signal } = options;
+  return new Promise((resolve, reject) => {
+    let stapled: Buffer | null = null;
+    // The types of node:tls lack requestOCSP for clients, which the documents have.
+    const settings: ConnectionOptions & { requestOCSP: boolean } = {
+      socket,
+      // RFC 6066, section 3: an address is no server name.
+      ...(isIP(serverName) === 0 && serverName !== '' ? { servername: serverName } : {}),
+      secureContext: context,
+      requestOCSP: true,
+      rejectUnauthorized: false,
+      checkServerIdentity: () => undefined,
+    };
+    const secure = connect(settings);
+    const end = () => {
+      signal.removeEventListener('abort', onAbort);
+      secure.removeAllListeners();
+      secure.on('error', () => undefined);
+      secure.destroy();
+      socket.destroy();
+    };
+    const onAbort = () => {
+      end();
+      reject(signal.reason as Error);
+    };
+    secure.once('error', (error) => {
+      end();
+      reject(error);
+    });
+    // A peer that closes in the middle of the handshake causes no error of its own on every version of Node.
+    secure.once('close', () => {
+      end();
+      reject(
+        Object.assign(new Error('the server closed the connection during the handshake'), {
+          code: 'ECONNRESET',
+        }),
+      );
+    });
+    secure.on('OCSPResponse', (response: Buffer | null) => {
+      stapled = response;
+    });
+    secure.once('secureConnect', () => {
+      const error: unknown = secure.authorizationError;
+      const shown: Shown = {
+        presented: presentedBy(secure.getPeerX509Certificate()),
+        protocol: secure.getProtocol() ?? '',
+        cipher: secure.getCipher()?.standardName ?? '',
+        authorizationError: secure.authorized ? null : String(error instanceof Error ? error.message : error),
+        stapled,
+      };
+      end();
+      resolve(shown);
+    });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** Node links the certificates of a handshake in the order in which they came, whoever signed them. */
+function presentedBy(leaf: X509Certificate | undefined): Buffer[] {
+  const found: Buffer[] = [];
+  for (let next = leaf; next !== undefined && found.length < maxPresented; next = next.issuerCertificate) {
+    found.push(next.raw);
+  }
+  return found;
+}
+
+const versions: { readonly [protocol: string]: string | undefined } = {
+  SSLv3: 'SSL3.0',
+  TLSv1: 'TLS1.0',
+  'TLSv1.1': 'TLS1.1',
+  'TLSv1.2': 'TLS1.2',
+  'TLSv1.3': 'TLS1.3',
+};
+
+/** OpenSSL's name of a version as checks spell it: TLS1.2. */
+export const versionName = (protocol: string): string => versions[protocol] ?? protocol;
+
+/** A version's place in their order, from any spelling ("TLS1.2", "TLS 1.2", "TLSv1.2", "1.2"); null = none. */
+export function versionNumber(text: string): number | null {
+  const match = /^(?:TLS|SSL)?\s*v?(\d)(?:\.(\d))?$/i.exec(text.trim());
+  if (match === null) return null;
+  const number = Number(`${match[1]}.${match[2] ?? 0}`);
+  // SSL 3.0 is older than TLS 1.0.
+  return /^SSL/i.test(match[0]) ? number - 10 : number;
+}
