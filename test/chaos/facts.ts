@@ -51,6 +51,8 @@ export type Facts = {
   probes: readonly Probe[];
   jobs: readonly Job[];
   results: readonly StoredResult[];
+  /** Alerts are judged up to here: the results and the notifications that were there before anything was read. */
+  settledAt: number;
   notifications: readonly Notification[];
   /** Jobs that are still leased long after the end. */
   stuckJobs: number;

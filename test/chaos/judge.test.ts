@@ -42,6 +42,7 @@ function facts(fields: Partial<Facts> = {}): Facts {
     probes: dues.map((due) => ({ check: 'url-0', at: due + 40 })),
     jobs: dues.map((due) => ({ id: `j${due}`, checkId: check.id, dueAt: due, deliveries: 1, tokens: 1 })),
     results: dues.map((due) => result(due)),
+    settledAt: start + 3_600_000,
     notifications: [],
     stuckJobs: 0,
     ...fields,

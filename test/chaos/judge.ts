@@ -49,7 +49,8 @@ export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
       results,
       verdict,
     });
-    judgeAlerts(check, notificationsOf.get(check.id) ?? [], { results, excuses, verdict });
+    const settled = results.filter(({ stoppedAt }) => stoppedAt < facts.settledAt);
+    judgeAlerts(check, notificationsOf.get(check.id) ?? [], { results: settled, excuses, verdict });
   }
   if (facts.stuckJobs > 0) verdict.violations.push(`${facts.stuckJobs} jobs stay leased`);
   return verdict;

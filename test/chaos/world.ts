@@ -282,6 +282,9 @@ async function tcpRequest(world: World, name: string, host: string): Promise<obj
 /** Waits until each moment has its result, or two minutes, and collects. */
 async function settle(world: World, from: number, to: number): Promise<Facts> {
   const end = Date.now() + 120_000;
+  await sleep(Math.max(0, to + 20_000 - Date.now()));
+  // The targets are in this process. Reading an hour of results stops them, and then they really fail.
+  const settledAt = Date.now();
   for (;;) {
     // Results first: a run may begin and end between the two, and its result would belong to no job.
     const results = await world.database.results();
@@ -293,7 +296,8 @@ async function settle(world: World, from: number, to: number): Promise<Facts> {
       probes: [...world.targets.probes],
       jobs,
       results,
-      notifications: [...world.receiver.notifications],
+      settledAt,
+      notifications: world.receiver.notifications.filter(({ at }) => at < settledAt),
       stuckJobs: await world.database.stuckJobs(),
     };
     const known = new Set<string>();
@@ -308,7 +312,7 @@ async function settle(world: World, from: number, to: number): Promise<Facts> {
     const open = world.checks.some((check) =>
       momentsOf(check, from, to).some((due) => !known.has(`${check.id} ${due}`)),
     );
-    if ((!open && Date.now() > to + 20_000) || Date.now() > end) return facts;
+    if (!open || Date.now() > end) return facts;
     await sleep(1_000);
   }
 }
