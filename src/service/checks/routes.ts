@@ -129,7 +129,9 @@ function registerType(
         const subscriptions = body.alertChannelSubscriptions;
         await subscribeFirst(tx, { accountId, checkId: id, subscriptions, toAll: assignsAlerts(request) });
         for (const follow of followers) await follow(tx, check);
-        return { ...(await present(tx, request, id)), ...(await warningsOf(tx, type, check)) };
+        // A deployment shows no warnings of single checks.
+        const warnings = request.replaces ? {} : await warningsOf(tx, type, check);
+        return { ...(await present(tx, request, id)), ...warnings };
       });
       return reply.code(201).send(check);
     },
@@ -173,7 +175,9 @@ function registerType(
         // The default of a whole check is that of a new one.
         if (request.replaces) await subscribeNewCheck(tx, { accountId, checkId: id, toAll: false });
         for (const follow of followers) await follow(tx, check);
-        return { ...(await present(tx, request, id)), ...(await warningsOf(tx, type, check)) };
+        // A deployment shows no warnings of single checks.
+        const warnings = request.replaces ? {} : await warningsOf(tx, type, check);
+        return { ...(await present(tx, request, id)), ...warnings };
       });
     },
   );
