@@ -87,6 +87,7 @@ const parameters: readonly [prefix: string, parameter: string, id: string][] = [
   ['/v1/analytics/api-', 'id', 'check/api'],
   ['/v1/analytics/browser-', 'id', 'check/browser'],
   ['/v1/analytics/icmp-', 'id', 'check/icmp'],
+  ['/v1/analytics/ssl/', 'id', 'check/ssl'],
   ['/v1/analytics/multistep-', 'id', 'check/multistep'],
   ['/v1/analytics/tcp-', 'id', 'check/tcp'],
   ['/v1/analytics/playwright-', 'id', 'check/playwright'],
@@ -99,7 +100,7 @@ const parameters: readonly [prefix: string, parameter: string, id: string][] = [
   ['/v1/test-sessions/', 'testSessionId', 'testSession'],
   ['/v1/checks/heartbeats/', 'id', 'heartbeatEvent'],
   ['/v1/checks/heartbeats/', 'checkId', 'check/heartbeat'],
-  ...['agentic', 'api', 'browser', 'dns', 'heartbeat', 'icmp', 'multistep', 'playwright', 'tcp', 'url'].map(
+  ...['agentic', 'api', 'browser', 'dns', 'heartbeat', 'icmp', 'multistep', 'playwright', 'ssl', 'tcp', 'url'].map(
     (type): [string, string, string] => [`/v1/checks/${type}/`, 'id', `check/${type}`],
   ),
   ['/v1/checks/', 'id', 'check/url'],
@@ -216,6 +217,7 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
     dns: { ...at, request: { query: 'shop.example' }, heartbeat: {}, script: '' },
     tcp: { ...at, request: { hostname: 'db.example', port: 5432 } },
     icmp: { ...at, request: { hostname: 'gateway.example' } },
+    ssl: { ...at, request: { sslConfig: { hostname: 'shop.example' } } },
     heartbeat: { name: 'Backup', heartbeat: { period: 1, periodUnit: 'hours' } },
     agentic: { name: 'Buy', locations: ['eu-west-1'], prompt: 'Buy a book.' },
   };

@@ -302,7 +302,7 @@ describe('the document', () => {
     );
     // What the specification says of analytics, and a range that has no default.
     const needed =
-      /^get \/v1\/(analytics\/[a-z]+-(checks|monitors)\/\{id\} metrics|private-locations\/\{id\}\/metrics (from|to))$/;
+      /^get \/v1\/(analytics\/([a-z]+-(checks|monitors)|ssl)\/\{id\} metrics|private-locations\/\{id\}\/metrics (from|to))$/;
     expect(queries.filter((query) => !needed.test(query))).toEqual([]);
     const required = operationsOf.map(({ name, operation }) => [
       name,
@@ -318,6 +318,7 @@ describe('the document', () => {
       'post /v1/checks/browser': ['name', 'script'],
       'post /v1/checks/heartbeat': ['name', 'heartbeat'],
       'post /v1/checks/icmp': ['name', 'request'],
+      'post /v1/checks/ssl': ['name', 'request'],
       'post /v1/checks/multistep': ['name', 'script'],
       'post /v1/checks/tcp': ['name', 'request'],
       'post /v1/checks/playwright': ['name', 'codeBundlePath'],

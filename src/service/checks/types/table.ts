@@ -121,7 +121,7 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
     path: 'ssl',
     title: 'SslCheck',
     words: 'an SSL monitor',
-    analyticsPaths: ['ssl', 'ssl-checks', 'ssl-monitors'],
+    analyticsPaths: ['ssl'],
     hasClientCertificates: true,
   },
   BROWSER: {

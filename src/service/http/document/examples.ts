@@ -91,6 +91,11 @@ const creates: { readonly [operationId: string]: Body } = {
     request: { hostname: 'gateway.shop.example', pingCount: 10 },
     maxPacketLossThreshold: 20,
   },
+  createSslCheck: {
+    name: 'Certificates of the shop',
+    ...often,
+    request: { sslConfig: { hostname: 'shop.example', alertDaysBeforeExpiry: 30 } },
+  },
   createBrowserCheck: {
     name: 'Buy a book',
     frequency: 15,
@@ -207,6 +212,7 @@ const changes: { readonly [operationId: string]: Body } = {
   updateTcpCheck: { ...slower, maxResponseTime: 4000 },
   updateDnsCheck: { ...slower, maxResponseTime: 800 },
   updateIcmpCheck: { ...slower, maxPacketLossThreshold: 10 },
+  updateSslCheck: { ...slower, maxResponseTime: 8000 },
   updateBrowserCheck: { ...slower, tags: ['shop', 'paid'] },
   updateMultiStepCheck: { ...slower, tags: ['shop', 'paid'] },
   updatePlaywrightCheck: { frequency: 120, pwTags: ['@smoke', '@paid'] },
