@@ -103,9 +103,11 @@ function textFields(
 }
 
 function required(schema: Schema, components: Components): Fields {
-  const only = (schema.required ?? []).map((name) => [name, schema.properties?.[name] ?? {}] as const);
+  const name = schema.$ref?.split('/').at(-1);
+  if (name !== undefined) return required(components[name] ?? {}, components);
+  const only = (schema.required ?? []).map((each) => [each, schema.properties?.[each] ?? {}] as const);
   return Object.fromEntries(
-    only.map(([name, next]) => [name, fitting(next, { chance: createChance(7), components, name })]),
+    only.map(([each, next]) => [each, fitting(next, { chance: createChance(7), components, name: each })]),
   );
 }
 
@@ -158,7 +160,7 @@ const allFields = async (): Promise<Field[]> => {
   const { operations, components } = await readDocument();
   return operations.flatMap((operation) => {
     const schema = operation.requestBody?.content['application/json']?.schema;
-    if (schema === undefined || /\/(cancel|deploy)$/.test(operation.path)) return [];
+    if (schema === undefined || /\/(cancel|deploy|projects\/test)$/.test(operation.path)) return [];
     const base =
       everything.bodies.get(operation.path) ??
       everything.bodies.get(operation.path.replace(/\/\{[^}]+\}$/, ''));
