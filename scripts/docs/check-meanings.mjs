@@ -79,7 +79,7 @@ export const meanings = {
   'request.recordType': 'Type of the DNS record.',
   'request.nameServer': "Name server: host name, address, or a URL with `DOH`. Null = the system's own.",
   'request.protocol': 'Transport of the query; `DOT` is DNS over TLS, `DOH` is DNS over HTTPS.',
-  'request.sslConfig': 'What is connected to, and what is demanded of it.',
+  'request.sslConfig': 'The server to connect to, and the demands on it.',
   'request.sslConfig.port': 'Port of the target.',
   'request.sslConfig.ipFamily': 'Version of IP for the connection.',
   'request.sslConfig.handshakeTimeoutMs': 'Time for lookup, connection and handshake.',

@@ -10,7 +10,7 @@ export type StartTlsProtocol = (typeof startTlsProtocols)[number];
 const severityOf = (severity: 'fail' | 'ignore') =>
   StringEnum(['fail', 'degrade', 'ignore'], {
     default: severity,
-    description: 'What a violation does to the run. An ignored rule is only shown.',
+    description: 'The effect of a violation on the run. An ignored rule is only shown.',
   });
 const version = (value: 'TLS1.2' | 'TLS1.3', severity: 'fail' | 'ignore') =>
   Type.Object(

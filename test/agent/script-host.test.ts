@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAgent, type Agent } from '../../src/agent/agent.ts';
 import { readAgentConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
+import { probeTypes, uptimeTypes } from '../../src/protocol/check-types.ts';
 import type { RequestOf } from '../../src/protocol/routes.ts';
 import { peerKey, startProtocolPeer, type ProtocolPeer } from './link/protocol-peer.ts';
 
@@ -90,9 +91,7 @@ test.each([
   expect(hellos()[0]).toMatchObject({
     runtimes: [],
     engines: [],
-    checkTypes: carriesScripts
-      ? ['URL', 'API', 'TCP', 'DNS', 'ICMP', 'BROWSER', 'MULTI_STEP']
-      : ['URL', 'TCP', 'DNS', 'ICMP'],
+    checkTypes: carriesScripts ? [...probeTypes, 'BROWSER', 'MULTI_STEP'] : uptimeTypes,
   });
   expect(hellos()[0]?.lanes).toEqual({ uptime: 200 });
 });
@@ -100,7 +99,7 @@ test.each([
 test.each([
   [
     { JOB_CONCURRENCY: '0', SUITE_CONCURRENCY: '0' },
-    { lanes: { uptime: 200 }, checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP'] },
+    { lanes: { uptime: 200 }, checkTypes: probeTypes },
   ],
   [
     { UPTIME_CONCURRENCY: '0', SUITE_CONCURRENCY: '0' },
@@ -132,7 +131,7 @@ test('a runtime that is installed while the agent runs is announced, and its lan
   await expect.poll(claimedLanes, { timeout: 10_000 }).toContain('browser');
   expect(hellos().at(-1)).toMatchObject({
     runtimes: ['2026.04'],
-    checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP', 'BROWSER', 'MULTI_STEP'],
+    checkTypes: [...probeTypes, 'BROWSER', 'MULTI_STEP'],
     lanes: { uptime: 200, browser: 3 },
   });
   expect(await metrics()).toMatch(/slots\{lane="browser"\} 3/);
@@ -151,7 +150,7 @@ test('engines that are installed while the agent runs are announced, and the sui
     runtimes: [],
     engines: ['node 22.1.0'],
     // Those of scripts are told for the service to name what they lack.
-    checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP', 'PLAYWRIGHT', 'BROWSER', 'MULTI_STEP'],
+    checkTypes: [...probeTypes, 'PLAYWRIGHT', 'BROWSER', 'MULTI_STEP'],
     lanes: { uptime: 200, suite: 2 },
   });
   expect(claimedLanes()).not.toContain('browser');

@@ -15,6 +15,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { uptimeTypes } from '../../src/protocol/check-types.ts';
 import { peerKey, startProtocolPeer } from '../agent/link/protocol-peer.ts';
 import { killAll, startProgram, until } from '../e2e/program.ts';
 import { builtProgram } from '../helpers/build.ts';
@@ -72,7 +73,7 @@ describe('docker/uptime-tree.mjs', () => {
     },
   );
 
-  it('is an agent of four types; its other commands name the image that has them', async () => {
+  it('is an agent of the types without customer code; its other commands name the image that has them', async () => {
     const peer = await startProtocolPeer();
     const main = join(app, 'dist', 'main.js');
     const agent = startProgram(main, ['start'], {
@@ -83,7 +84,7 @@ describe('docker/uptime-tree.mjs', () => {
     });
     await until(() => agent.stderr().includes('hello accepted'), 'hello');
     expect(peer.calls.find(({ route }) => route === 'hello')?.body).toMatchObject({
-      checkTypes: ['URL', 'TCP', 'DNS', 'ICMP'],
+      checkTypes: uptimeTypes,
       runtimes: [],
       lanes: { uptime: 200 },
     });

@@ -39,9 +39,9 @@ test('the memory of an idle agent is one figure in all pages', () => {
 });
 
 test('the programs contain no address of a host that nobody configured (docs/faq.md: no usage data)', () => {
-  /** Examples, this machine, names of XML, and links that people click. */
+  /** Examples, this machine, names of XML and JSON Schema, and links that people click. */
   const known =
-    /(?:^|\.)example(?:\.com)?$|^(?:127\.0\.0\.1|localhost|host|target|user|intranet|www\.w3\.org|www\.rfc-editor\.org|playwright\.dev)$/;
+    /(?:^|\.)example(?:\.com)?$|^(?:127\.0\.0\.1|localhost|host|target|user|intranet|www\.w3\.org|json-schema\.org|www\.rfc-editor\.org|playwright\.dev)$/;
   const found = below('src', /\.(?:ts|tsx|mjs)$/).flatMap((path) =>
     [...read(path).matchAll(/(?:https?|wss?):\/\/([a-z0-9][a-z0-9.-]*)/gi)]
       .map(([, host = '']) => host.toLowerCase().replace(/\.$/, ''))

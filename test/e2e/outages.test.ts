@@ -102,10 +102,10 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-/** A check each minute whose first run is due in 4 to 10 s: one run only while the test looks. */
-function soonOnce(name: string, locationSlug: string, url: string) {
+/** A check each minute whose first run is due in `secondsAhead` or up to 6 s later: one run only while the test looks. */
+function soonOnce(name: string, locationSlug: string, url: string, secondsAhead = 4) {
   const second = Math.floor(Date.now() / 1000) % 60;
-  const due = Math.ceil((second + 4) / 6) * 6;
+  const due = Math.ceil((second + secondsAhead) / 6) * 6;
   return {
     name,
     privateLocations: [locationSlug],
@@ -214,11 +214,14 @@ test('all results of an outage arrive; a partial upload leaves no file', async (
       response.end('at last');
     },
   });
-  const checks: Check[] = [];
-  for (let index = 0; index < count; index += 1) {
-    const body = soonOnce(`slow ${index}`, service.keys.locationSlug, `${target.url}/slow`);
-    checks.push((await service.api<Check>('POST', '/v1/checks/url', body)).body);
-  }
+  // All are due at one moment, late enough for a busy machine to create them before it.
+  const body = soonOnce('slow', service.keys.locationSlug, `${target.url}/slow`, 12);
+  const checks = await Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const named = { ...body, name: `slow ${index}` };
+      return (await service.api<Check>('POST', '/v1/checks/url', named)).body;
+    }),
+  );
   const there = filesOfBundles();
   const upload = httpRequest(`${service.url}/v1/playwright-bundles`, {
     method: 'POST',
@@ -227,7 +230,7 @@ test('all results of an outage arrive; a partial upload leaves no file', async (
   upload.on('error', () => undefined);
   upload.write(gzipSync(randomBytes(3_000_000)));
   await until(() => filesOfBundles().some((name) => name.endsWith('.part')), 'a half upload');
-  await until(() => asked === count, 'all runs');
+  await until(() => asked === count, 'all runs', 40_000);
   service.program.kill('SIGKILL');
   expect(await service.program.exited).toBeNull();
   expect(filesOfBundles()).toHaveLength(there.length + 1);
