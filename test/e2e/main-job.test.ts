@@ -174,7 +174,7 @@ describe.sequential('dev', () => {
     };
     await vi.waitFor(shown, { timeout: 60_000, interval: 500 });
     // The summary reads the results from the service, so it may be printed later.
-    const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW\n/;
+    const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW"/;
     await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 20_000, interval: 100 });
   }, 110_000);
 
