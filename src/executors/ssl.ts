@@ -11,7 +11,7 @@ import { unbracketed } from './interface/name.ts';
 import { ResolveError, type Resolved } from './interface/network.ts';
 import { assertionsOf } from './ssl/assertions.ts';
 import { degradedBy, failureOf, type Failure } from './ssl/judge.ts';
-import { contextOf, shake } from './ssl/handshake.ts';
+import { contextOf, mayNeedOlder, shake } from './ssl/handshake.ts';
 import { inspect, readPresented, type Inspection } from './ssl/response.ts';
 import { findRevocation } from './ssl/revocation.ts';
 import { scan } from './ssl/scan.ts';
@@ -80,12 +80,18 @@ async function examine(
   const certificate = ownCertificate(job);
   // Before the clock starts: building a context is not the target's time.
   const tls = contextOf(certificate);
-  const socket = await open(job, context, { progress, signal: limit });
-  progress.stage = 'handshake';
-  const began = performance.now();
-  const shown = await shake(socket, { serverName, context: tls, signal: limit }).finally(() => {
-    progress.handshakeMs = performance.now() - began;
-    progress.phases.tls = progress.handshakeMs;
+  const connectAndShake = async (offer: typeof tls) => {
+    const socket = await open(job, context, { progress, signal: limit });
+    progress.stage = 'handshake';
+    const began = performance.now();
+    return shake(socket, { serverName, context: offer, signal: limit }).finally(() => {
+      progress.handshakeMs = performance.now() - began;
+      progress.phases.tls = progress.handshakeMs;
+    });
+  };
+  const shown = await connectAndShake(tls).catch((error: unknown) => {
+    if (!mayNeedOlder(error)) throw error;
+    return connectAndShake(contextOf(certificate, 'TLSv1.2'));
   });
   progress.stage = 'after';
   const [leaf, ...others] = readPresented(shown, context.now());
@@ -111,8 +117,7 @@ async function examine(
   progress.inspection = conclude(null);
   if (!config.scan) return;
   const accepted = await scan({
-    open: () =>
-      open(job, context, { progress: { ...progress, phases: {}, attempts: [] }, signal: context.signal }),
+    open: (signal) => open(job, context, { progress: { ...progress, phases: {}, attempts: [] }, signal }),
     serverName,
     negotiated: progress.inspection.response.protocol,
     signal: context.signal,

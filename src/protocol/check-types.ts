@@ -67,7 +67,8 @@ const rows = {
   TCP: probe,
   DNS: probe,
   ICMP: probe,
-  SSL: probe,
+  // The handshake, the questions to the authority and the scan have limits of their own within it.
+  SSL: { ...probe, attemptTimeoutMs: 60_000 },
   BROWSER: script,
   MULTI_STEP: script,
   // The limit in the job applies instead: see attemptLimitMs.

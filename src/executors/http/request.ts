@@ -25,6 +25,8 @@ export type HttpRequest = HopRequest & {
   clientCertificates: readonly ClientCertificate[];
   /** Keep the response's body; otherwise its bytes are only counted. */
   keepBody: boolean;
+  /** At most this many bytes of the body are read; absent = maxBodyBytes. */
+  maxBytes?: number;
 };
 
 /** One request and its response: a redirect or the last hop. */
@@ -189,7 +191,7 @@ async function runHop(
     },
     {
       intake: {
-        limit: maxBodyBytes,
+        limit: request.maxBytes ?? maxBodyBytes,
         keep: request.keepBody,
         wantsBody: (received) => !(request.followRedirects && isRedirect(received)),
       },

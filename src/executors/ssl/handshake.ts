@@ -1,4 +1,4 @@
-import { constants, type X509Certificate } from 'node:crypto';
+import { constants, getCurves, type X509Certificate } from 'node:crypto';
 import { isIP, type Socket } from 'node:net';
 import {
   connect,
@@ -8,6 +8,7 @@ import {
   type SecureContext,
   type SecureContextOptions,
 } from 'node:tls';
+import { codeOf } from '../../system-errors.ts';
 
 /** What a handshake showed, whatever the certificate is worth. */
 export type Shown = {
@@ -25,6 +26,22 @@ export type Shown = {
 /** More certificates than any server needs. */
 const maxPresented = 20;
 
+/** Groups of TLS, the usual ones first. Without the weak ones a server whose key is on such a curve answers nothing. */
+const usualGroups = ['X25519', 'P-256', 'X448', 'P-521', 'P-384'];
+const rareGroups = [
+  'secp224r1',
+  'secp256k1',
+  'brainpoolP256r1',
+  'brainpoolP384r1',
+  'brainpoolP512r1',
+  'prime192v1',
+  'secp160r1',
+  'sect163k1',
+  'sect163r2',
+  'sect233k1',
+  'sect233r1',
+];
+
 /**
  * Settings with which weak servers can be measured rather than reported as unreachable: all versions and suites that this
  * OpenSSL still speaks, the usual ones first.
@@ -36,16 +53,31 @@ const weakToo: SecureContextOptions = {
     .filter((entry) => !entry.startsWith('!'))
     .join(':')}:ALL:COMPLEMENTOFALL:@SECLEVEL=0`,
   secureOptions: constants.SSL_OP_LEGACY_SERVER_CONNECT,
+  // Not every build of OpenSSL has all curves.
+  ecdhCurve: [...usualGroups, ...rareGroups.filter((name) => getCurves().includes(name))].join(':'),
 };
 
-let shared: SecureContext | null = null;
+/** The newest version that a context offers. */
+type Newest = 'TLSv1.3' | 'TLSv1.2';
+const shared = new Map<Newest, SecureContext>();
 
 /** The client's context; with a certificate of its own if `certificate` is given. Throws OpenSSL's error for a bad one. */
-export function contextOf(certificate: SecureContextOptions | null): SecureContext {
-  if (certificate !== null) return createSecureContext({ ...weakToo, ...certificate });
-  shared ??= createSecureContext(weakToo);
-  return shared;
+export function contextOf(
+  certificate: SecureContextOptions | null,
+  maxVersion: Newest = 'TLSv1.3',
+): SecureContext {
+  if (certificate !== null) return createSecureContext({ ...weakToo, maxVersion, ...certificate });
+  const context = shared.get(maxVersion) ?? createSecureContext({ ...weakToo, maxVersion });
+  shared.set(maxVersion, context);
+  return context;
 }
+
+/**
+ * Whether an error is the alert of a server that chose TLS 1.3 and has no key for it, such as RSA with 512 bits or a weak
+ * curve. With TLS 1.2 its certificate can be shown.
+ */
+export const mayNeedOlder = (error: unknown): boolean =>
+  codeOf(error) === 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE';
 
 /**
  * A complete handshake over `socket`, which is destroyed afterwards. Nothing is verified here. Rejects with the

@@ -3,6 +3,7 @@ import type { SslConfig } from '../../protocol/ssl.ts';
 import { performRequest } from '../http/request.ts';
 import type { ExecutionContext } from '../interface/executor.ts';
 import { ResolveError, type Network } from '../interface/network.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import type { Certificate } from './certificate.ts';
 import { readCrl } from './crl.ts';
 import { ocspRequest, readOcsp, type OcspAnswer, type RevocationStatus } from './ocsp.ts';
@@ -22,6 +23,8 @@ export type Revocation = {
 
 const maxOcspBytes = 65_536;
 const maxCrlBytes = 20 * 1024 * 1024;
+/** An authority that lets the agent wait must not look like a slow target. */
+const maxFetchMs = 5000;
 const loopback = /^(?:127\.|::1$|0\.0\.0\.0$|::$)/;
 
 /**
@@ -106,6 +109,7 @@ async function fetchBytes(
 ): Promise<{ bytes: Buffer } | { problem: string }> {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) return { problem: 'the address is no http address' };
+  const signal = withTimeLimit(context.signal, maxFetchMs);
   const report = await performRequest(
     {
       url,
@@ -118,14 +122,20 @@ async function fetchBytes(
       proxy: null,
       clientCertificates: [],
       keepBody: true,
+      maxBytes: limit,
     },
-    { ...context, network: guarded(context.network) },
-  );
+    { ...context, signal, network: guarded(context.network) },
+  ).catch((error: unknown) => {
+    // The deadline of the attempt, or an error of the agent itself.
+    if (context.signal.aborted || !signal.aborted) throw error;
+    return null;
+  });
+  if (report === null) return { problem: `no complete answer within ${maxFetchMs} ms` };
   if (report.failure !== null) return { problem: report.failure.message };
   const { response } = report;
   if (response?.status !== 200) return { problem: `the answer was status ${response?.status ?? 'none'}` };
   const bytes = Buffer.concat(response.chunks);
-  return response.cut || bytes.length > limit
+  return response.cut
     ? { problem: `the answer is larger than ${limit} bytes` }
     : { bytes };
 }

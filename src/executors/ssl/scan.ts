@@ -8,8 +8,9 @@ import {
   type HelloAnswer,
   type VersionName,
 } from './client-hello.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 
-/** Which versions and weak suites a server accepts beside the negotiated ones, with few connections. */
+/** Which versions and weak suites a server accepts besides the negotiated ones, with few connections. */
 
 export type Accepted = {
   versions: VersionName[];
@@ -23,6 +24,8 @@ export type Accepted = {
 /** At most this many connections: five versions, and the weak suites that the server picks one after another. */
 const maxHandshakes = 12;
 const maxAnswerBytes = 32_768;
+/** A server that lets the scan wait is measured all the same: the rest of the scan is left out. */
+const maxScanMs = 10_000;
 
 const versionNames = Object.keys(wireVersions) as VersionName[]; // Object.keys loses the key type
 
@@ -31,12 +34,15 @@ const versionNames = Object.keys(wireVersions) as VersionName[]; // Object.keys 
  * connection on which TLS may begin. A server that stops answering ends the scan; only `signal` rejects.
  */
 export async function scan(options: {
-  open: () => Promise<Socket>;
+  open: (signal: AbortSignal) => Promise<Socket>;
   serverName: string;
   negotiated: string;
   signal: AbortSignal;
+  /** For tests. */
+  limitMs?: number;
 }): Promise<Accepted> {
   const { negotiated, signal } = options;
+  const limit = withTimeLimit(signal, options.limitMs ?? maxScanMs);
   const accepted: Accepted = {
     versions: versionNames.filter((name) => name === negotiated),
     weakCiphers: [],
@@ -46,7 +52,7 @@ export async function scan(options: {
   const ask = async (version: VersionName, suites: readonly number[]): Promise<HelloAnswer> => {
     accepted.handshakes += 1;
     const hello = clientHello({ version, suites, serverName: options.serverName });
-    return answerTo(await options.open(), hello, signal);
+    return answerTo(await options.open(limit), hello, limit);
   };
   try {
     for (const version of versionNames) {
@@ -70,7 +76,9 @@ export async function scan(options: {
     }
   } catch (error: unknown) {
     if (signal.aborted) throw signal.reason;
-    accepted.incomplete = `a connection failed: ${error instanceof Error ? error.message : 'unknown'}`;
+    accepted.incomplete = limit.aborted
+      ? `the time for the scan ran out at connection ${accepted.handshakes}`
+      : `a connection failed: ${error instanceof Error ? error.message : 'unknown'}`;
   }
   accepted.versions.sort((a, b) => wireVersions[a] - wireVersions[b]);
   return accepted;

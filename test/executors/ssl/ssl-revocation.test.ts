@@ -1,100 +1,31 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createServer as createTlsServer } from 'node:tls';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { X509Certificate } from 'node:crypto';
 import { readCertificate } from '../../../src/executors/ssl/certificate.ts';
 import { readCrl } from '../../../src/executors/ssl/crl.ts';
-import { ocspRequest, readOcsp } from '../../../src/executors/ssl/ocsp.ts';
+import { readOcsp } from '../../../src/executors/ssl/ocsp.ts';
 import { issue, revocationList, rsa, type Issued } from '../../helpers/network/authority.ts';
 import { listening } from '../../helpers/network/http.ts';
+import { ocspAnswerOf } from '../../helpers/network/ocsp-answer.ts';
+import { hasOpenssl } from '../../helpers/network/openssl-certificates.ts';
 import { show, startSslLab, verdictOf, type SslLab } from '../../helpers/network/ssl-lab.ts';
 
 /** Revocation: answers are made by OpenSSL's own responder, lists by another library. */
 
 let lab: SslLab;
-let folder: string;
 beforeAll(async () => {
   lab = await startSslLab();
-  folder = mkdtempSync(join(tmpdir(), 'ssl-revocation-'));
 });
-afterAll(async () => {
-  await lab.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => lab.close());
 
 const read = ({ pem }: Issued) => readCertificate(new X509Certificate(pem).raw, lab.now);
-const hasOpenssl = (() => {
-  try {
-    execFileSync('openssl', ['version']);
-    return true;
-  } catch {
-    return false;
-  }
-})();
 if (!hasOpenssl) process.stdout.write('skipped: answers of an OCSP responder (needs openssl)\n');
-
-/** What OpenSSL's responder answers about `leaf`, in DER. `days`: until the next update. */
-function answerOf(
-  leaf: Issued,
-  issuer: Issued,
-  options: { state: 'V' | 'R' | null; days?: number; signer?: Issued; request?: Buffer },
-): Buffer {
-  const file = (name: string, content: string | Buffer) => {
-    const path = join(folder, name);
-    writeFileSync(path, content);
-    return path;
-  };
-  const serial = leaf.serial.padStart(leaf.serial.length + (leaf.serial.length % 2), '0').toUpperCase();
-  const line =
-    options.state === null
-      ? ''
-      : `${options.state}\t391231235959Z\t${options.state === 'R' ? '260101000000Z' : ''}\t${serial}\tunknown\t/CN=${leaf.name}\n`;
-  const signer = options.signer ?? issuer;
-  const out = join(folder, 'answer.der');
-  execFileSync(
-    'openssl',
-    [
-      'ocsp',
-      '-index',
-      file('index.txt', line),
-      '-CA',
-      file('ca.pem', issuer.pem),
-      '-rsigner',
-      file('signer.pem', signer.pem),
-      '-rkey',
-      file('signer.key', signer.key),
-      '-reqin',
-      file('request.der', options.request ?? ocspRequest(read(leaf), read(issuer))),
-      '-respout',
-      out,
-      ...(options.days === undefined ? [] : ['-ndays', String(options.days)]),
-    ],
-    { stdio: 'pipe' },
-  );
-  return readFileSync(out);
-}
-
-/** A TLS server that staples `answer`. */
-async function stapling(leaf: Issued, answer: Buffer): Promise<number> {
-  const server = createTlsServer(show(leaf, lab.middle), (socket) =>
-    socket.on('error', () => undefined).end(),
-  );
-  server.on('OCSPRequest', (_certificate, _issuer, callback: (error: null, answer: Buffer) => void) =>
-    callback(null, answer),
-  );
-  server.on('tlsClientError', () => undefined);
-  return lab.keep(await listening(server));
-}
 
 describe.skipIf(!hasOpenssl)('OCSP', () => {
   test('a stapled good answer', async () => {
     const leaf = await lab.leaf({ mustStaple: true });
-    const answer = answerOf(leaf, lab.middle, { state: 'V', days: 2 });
-    const outcome = await lab.check(await stapling(leaf, answer), {
+    const answer = ocspAnswerOf(leaf, lab.middle, { state: 'V', days: 2 });
+    const outcome = await lab.check(await lab.stapling(leaf, answer), {
       securityBaseline: { ocspMustStapleRespected: { severity: 'fail' } } as never,
     });
     expect(verdictOf(outcome)).toBe('passed');
@@ -105,8 +36,8 @@ describe.skipIf(!hasOpenssl)('OCSP', () => {
 
   test('a stapled answer that the certificate was revoked', async () => {
     const leaf = await lab.leaf();
-    const answer = answerOf(leaf, lab.middle, { state: 'R', days: 2 });
-    const outcome = await lab.check(await stapling(leaf, answer));
+    const answer = ocspAnswerOf(leaf, lab.middle, { state: 'R', days: 2 });
+    const outcome = await lab.check(await lab.stapling(leaf, answer));
     expect(verdictOf(outcome)).toBe('failed CERT_REVOKED null');
     expect(outcome.details).toMatchObject({
       response: { revocation: { answers: [{ revokedAt: '2026-01-01T00:00:00.000Z', problem: null }] } },
@@ -118,7 +49,7 @@ describe.skipIf(!hasOpenssl)('OCSP', () => {
     const other = await lab.leaf({ name: 'other.test' });
     const stranger = await issue({ name: 'Middle', authority: true }, lab.now);
     const options = { leaf: read(leaf), issuer: read(lab.middle), now: lab.now };
-    const good = answerOf(leaf, lab.middle, { state: 'V', days: 2 });
+    const good = ocspAnswerOf(leaf, lab.middle, { state: 'V', days: 2 });
     expect(readOcsp(good, options)).toMatchObject({ status: 'good', problem: null });
     expect(readOcsp(good, { ...options, now: lab.now + 3 * 86_400_000 }).problem).toMatch(/stale/);
     expect(readOcsp(good, { ...options, now: lab.now - 3 * 86_400_000 }).problem).toMatch(/future/);
@@ -127,7 +58,7 @@ describe.skipIf(!hasOpenssl)('OCSP', () => {
     const damaged = Buffer.from(good);
     damaged[150] = (damaged[150] ?? 0) ^ 1;
     expect(readOcsp(damaged, options).problem).not.toBeNull();
-    expect(readOcsp(answerOf(leaf, lab.middle, { state: null, days: 2 }), options).status).toBe('unknown');
+    expect(readOcsp(ocspAnswerOf(leaf, lab.middle, { state: null, days: 2 }), options).status).toBe('unknown');
   });
 
   test('a responder with a certificate of its own counts, another certificate does not', async () => {
@@ -136,7 +67,7 @@ describe.skipIf(!hasOpenssl)('OCSP', () => {
     const responder = await lab.leaf({ name: 'Responder', usages: ['1.3.6.1.5.5.7.3.9'], names: null });
     const intruder = await lab.leaf({ name: 'Intruder', names: null });
     const by = (signer: Issued) =>
-      readOcsp(answerOf(leaf, lab.middle, { state: 'V', days: 2, signer }), options);
+      readOcsp(ocspAnswerOf(leaf, lab.middle, { state: 'V', days: 2, signer }), options);
     expect(by(responder)).toMatchObject({ status: 'good', problem: null });
     expect(by(intruder).problem).toMatch(/signature/);
   });
@@ -148,7 +79,7 @@ describe.skipIf(!hasOpenssl)('OCSP', () => {
         lab.now,
       );
       const leaf = await issue({ issuer }, lab.now);
-      const answer = answerOf(leaf, issuer, { state: 'V', days: 1 });
+      const answer = ocspAnswerOf(leaf, issuer, { state: 'V', days: 1 });
       const options = { leaf: read(leaf), issuer: read(issuer), now: lab.now };
       expect(readOcsp(answer, options)).toMatchObject({ status: 'good', problem: null });
     }
@@ -157,7 +88,7 @@ describe.skipIf(!hasOpenssl)('OCSP', () => {
   test('bytes of any kind are a problem and no crash', async () => {
     const leaf = await lab.leaf();
     const options = { leaf: read(leaf), issuer: read(lab.middle), now: lab.now };
-    const good = answerOf(leaf, lab.middle, { state: 'V', days: 2 });
+    const good = ocspAnswerOf(leaf, lab.middle, { state: 'V', days: 2 });
     for (let at = 0; at < good.length; at++) {
       expect(readOcsp(good.subarray(0, at), options).problem).not.toBeNull();
       const changed = Buffer.from(good);

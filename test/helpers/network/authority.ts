@@ -51,6 +51,8 @@ export type Wanted = {
   ocsp?: string;
   crl?: string;
   mustStaple?: boolean;
+  /** As many certificate timestamps in the certificate; their content is noise. */
+  scts?: number;
   serial?: string;
 };
 
@@ -91,6 +93,9 @@ export async function issue(wanted: Wanted, now: number): Promise<Issued> {
       ...(wanted.mustStaple === true
         ? [new Extension('1.3.6.1.5.5.7.1.24', false, new Uint8Array([0x30, 3, 2, 1, 5]))]
         : []),
+      ...(wanted.scts === undefined
+        ? []
+        : [new Extension('1.3.6.1.4.1.11129.2.4.2', false, timestamps(wanted.scts))]),
     ],
   });
   return {
@@ -101,6 +106,15 @@ export async function issue(wanted: Wanted, now: number): Promise<Issued> {
     pem: `${certificate.toString('pem')}\n`,
     key: PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY'),
   };
+}
+
+/** An OCTET STRING with a list of timestamps (RFC 6962, section 3.3). */
+function timestamps(count: number): Uint8Array<ArrayBuffer> {
+  const list = Buffer.concat(
+    Array.from({ length: count }, () => Buffer.concat([Buffer.from([0, 40]), Buffer.alloc(40, 7)])),
+  );
+  const bytes = Buffer.concat([Buffer.from([4, list.length + 2, 0, list.length]), list]);
+  return new Uint8Array(bytes);
 }
 
 /** A revocation list in DER. */

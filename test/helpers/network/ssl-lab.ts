@@ -37,13 +37,15 @@ export type SslLab = {
   leaf: (wanted?: Wanted) => Promise<Issued>;
   /** A TLS server; closed with the lab. */
   serve: (options: TlsOptions) => Promise<number>;
+  /** A TLS server that staples `answer`. */
+  stapling: (leaf: Issued, answer: Buffer) => Promise<number>;
   /** Any server of the test, closed with the lab. */
   keep: (running: Running) => number;
   /** The outcome of a check of good.test at a port. */
   check: (
     port: number,
     config?: Config,
-    more?: { job?: Partial<Job>; assertions?: unknown[]; signal?: AbortSignal },
+    more?: { job?: Partial<Job>; assertions?: unknown[]; signal?: AbortSignal; now?: number },
   ) => Promise<Outcome>;
   close: () => Promise<void>;
 };
@@ -81,14 +83,25 @@ export async function startSslLab(): Promise<SslLab> {
       running.push(started);
       return started.port;
     },
+    stapling: async (leaf, answer) => {
+      const server = createServer(show(leaf, middle), (socket) => socket.on('error', () => undefined).end());
+      server.on('OCSPRequest', (_certificate, _issuer, callback: (error: null, answer: Buffer) => void) =>
+        callback(null, answer),
+      );
+      server.on('tlsClientError', () => undefined);
+      const started = await listening(server);
+      running.push(started);
+      return started.port;
+    },
     keep: (started) => {
       running.push(started);
       return started.port;
     },
-    check: (port, config = {}, { job = {}, assertions = [], signal } = {}) =>
+    check: (port, config = {}, { job = {}, assertions = [], signal, now: at } = {}) =>
       executeSsl(sslJob({ port, ...config }, job, assertions), {
         ...testContext({ network: names.network, ...(signal === undefined ? {} : { signal }) }),
-        now: () => now,
+        // Certificates that OpenSSL makes are valid from the moment of their creation.
+        now: () => at ?? Math.max(now, Date.now()),
       }),
     close: async () => {
       await Promise.all(running.map((each) => each.close()));
