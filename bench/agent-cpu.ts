@@ -1,6 +1,7 @@
 /**
  * CPU per probe on the agent's whole path (from job to sent result), compared with Debian's prometheus-blackbox-exporter on the
- * same targets, 32 in flight. Limits, relative to the exporter: URL, TCP and ICMP 0.6, HTTPS 1.
+ * same targets, 32 in flight. Limits, relative to the exporter: URL, TCP, ICMP and SSL 0.6, HTTPS 1. SSL is
+ * compared with the exporter's tcp module over TLS, which reports the expiry of the presented certificates.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,6 +18,8 @@ import {
   temporaryFolder,
 } from './lib/processes.ts';
 import { jobOf, startProtocolPeer } from './lib/protocol-peer.ts';
+import { requestSchemas } from '../src/protocol/requests.ts';
+import Value from 'typebox/value';
 
 const probes = Number(process.argv[2] ?? 6000);
 const inFlight = 32;
@@ -72,6 +75,20 @@ const cases = [
     job: {
       checkType: 'TCP',
       request: { hostname: '127.0.0.1', port: tcp, data: null, ipFamily: 'IPv4', assertions: [] },
+    },
+  },
+  {
+    name: 'ssl',
+    limit: 0.6,
+    module: 'tcp_tls',
+    target: `localhost:${https}`,
+    job: {
+      checkType: 'SSL',
+      clientCertificates: [],
+      request: Value.Default(requestSchemas.SSL, {
+        sslConfig: { hostname: 'localhost', port: https, alertDaysBeforeExpiry: 1 },
+        assertions: [],
+      }),
     },
   },
   {
@@ -135,6 +152,10 @@ async function measureBlackbox(): Promise<Map<string, number> | null> {
       modules: {
         http_2xx: httpModule,
         tcp_connect: { prober: 'tcp', tcp: { preferred_ip_protocol: 'ip4' } },
+        tcp_tls: {
+          prober: 'tcp',
+          tcp: { preferred_ip_protocol: 'ip4', tls: true, tls_config: { ca_file: certificates.ca } },
+        },
         icmp: { prober: 'icmp', icmp: { preferred_ip_protocol: 'ip4' } },
       },
     }),

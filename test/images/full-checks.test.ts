@@ -51,6 +51,8 @@ test.each<[CheckKind, object]>([
   ['tcp', { request: { hostname: 'targets', port: 7, data: 'hello' } }],
   ['dns', { request: { query: 'sample.test', recordType: 'A', nameServer: 'targets', port: 53 } }],
   ['icmp', { request: { hostname: 'targets', pingCount: 2 } }],
+  // The targets' authority is private, and their certificate is for the name.
+  ['ssl', { request: { sslConfig: { hostname: 'targets', skipChainValidation: true } } }],
   ['browser', { script: visit }],
   ['multistep', { script: calls }],
 ])('%s', async (kind, fields) => {

@@ -52,7 +52,7 @@ const certificate = await authority.issue({
   commonName: 'targets',
   names: ['targets'],
   notBefore: new Date(Date.now() - day),
-  notAfter: new Date(Date.now() + day),
+  notAfter: new Date(Date.now() + 90 * day),
 });
 writeFileSync('/tmp/authority.pem', authority.certificate.cert);
 

@@ -49,7 +49,8 @@ export async function newLocation(slug: string, fields: object = {}): Promise<Lo
   return { id: made.body.id, slug, key: key.body.rawKey };
 }
 
-export type CheckKind = 'url' | 'api' | 'tcp' | 'dns' | 'icmp' | 'browser' | 'multistep' | 'playwright';
+export type CheckKind =
+  'url' | 'api' | 'tcp' | 'dns' | 'icmp' | 'ssl' | 'browser' | 'multistep' | 'playwright';
 
 /** A check that is never due; its id. */
 export async function makeCheck(kind: CheckKind, slug: string, fields: object): Promise<string> {

@@ -12,6 +12,7 @@ import { machineProbes } from './machine.ts';
 import { networkProbes } from './network.ts';
 import { ownNetworkProbes } from './own-network.ts';
 import { serviceProbes } from './service.ts';
+import { tlsProbes } from './tls.ts';
 
 /** Time limit of one probe, in milliseconds; all run at once. */
 const probeLimitMs = 8000;
@@ -37,6 +38,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
     [
       ...serviceProbes(settings, { isNeeded: usesService }),
       ...networkProbes(network),
+      ...tlsProbes(settings.extraCaFile),
       ...ownNetworkProbes(network, settings),
       ...evidenceProbes,
       ...machineProbes(settings),

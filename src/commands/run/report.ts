@@ -2,6 +2,7 @@ import type { AssertionResult } from '../../protocol/assertions.ts';
 import { isCheckType, kindOf, type CheckKind } from '../../protocol/check-types.ts';
 import type { Result, Timings } from '../../protocol/result.ts';
 import { networkLines } from './report-network.ts';
+import { sslLines } from './report-ssl.ts';
 import { artifactLines, scriptLines } from './report-script.ts';
 import { suiteSections } from './report-suite.ts';
 import { isFields, type Fields } from '../../json-values.ts';
@@ -41,6 +42,7 @@ type Sections = (result: Result) => string[][];
 
 const usualSections: Sections = ({ details, log }) => [
   factLines(details),
+  sslLines(details),
   networkLines(details),
   scriptLines(details),
   log.map(({ level, msg }) => `${level.padEnd(6)}${printableLine(msg, 500)}`),

@@ -135,7 +135,5 @@ async function fetchBytes(
   const { response } = report;
   if (response?.status !== 200) return { problem: `the answer was status ${response?.status ?? 'none'}` };
   const bytes = Buffer.concat(response.chunks);
-  return response.cut
-    ? { problem: `the answer is larger than ${limit} bytes` }
-    : { bytes };
+  return response.cut ? { problem: `the answer is larger than ${limit} bytes` } : { bytes };
 }

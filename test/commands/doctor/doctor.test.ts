@@ -86,6 +86,8 @@ test('with a service and its key, every part is checked', async () => {
     'IPv6 route',
     'ICMP over IPv4',
     'ICMP over IPv6',
+    'trusted authorities',
+    'old TLS versions',
     'own network',
     'traceroute',
     'packet capture',

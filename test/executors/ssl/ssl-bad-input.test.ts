@@ -147,7 +147,10 @@ describe('too much', () => {
     ['HelloRequests', Buffer.from([22, 3, 3, 0, 4, 0, 0, 0, 0])],
     ['records of another type', Buffer.concat([Buffer.from([23, 3, 3, 64, 0]), Buffer.alloc(16_384)])],
     ['bytes', Buffer.alloc(65_536, 0x20)],
-    ['an endless message', inRecords(Buffer.concat([Buffer.from([11, 255, 255, 255]), Buffer.alloc(65_000)]))],
+    [
+      'an endless message',
+      inRecords(Buffer.concat([Buffer.from([11, 255, 255, 255]), Buffer.alloc(65_000)])),
+    ],
   ])('endless %s: memory is bounded', async (_what, piece) => {
     const { answer, sent } = endless(piece);
     const start = flight.subarray(0, 5 + flight.readUInt16BE(3)); // the ServerHello
@@ -157,7 +160,9 @@ describe('too much', () => {
     });
     const grown = await growthOf(async () => {
       const outcome = await lab.check(port, { handshakeTimeoutMs: 3000 });
-      expect(verdictOf(outcome)).toMatch(/^failed (TLS_ERROR|SOCKET_TIMEOUT|ECONNRESET) (handshake|timeout)$/);
+      expect(verdictOf(outcome)).toMatch(
+        /^failed (TLS_ERROR|SOCKET_TIMEOUT|ECONNRESET) (handshake|timeout)$/,
+      );
     });
     expect(grown).toBeLessThan(150);
     expect(sent()).toBeLessThan(300 * 1024 * 1024);

@@ -15,7 +15,8 @@ import { show, startSslLab, verdictOf, type SslLab } from '../../helpers/network
 const own = Object.values(networkInterfaces())
   .flatMap((each) => each ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
-if (own === undefined) process.stdout.write('skipped: revocation by request (no other address than loopback)\n');
+if (own === undefined)
+  process.stdout.write('skipped: revocation by request (no other address than loopback)\n');
 
 let lab: SslLab;
 beforeAll(async () => {
@@ -48,7 +49,10 @@ const listOf = (revoked: readonly string[]) =>
 const serve = async (leaf: Issued) => lab.serve(show(leaf, lab.middle));
 
 describe.skipIf(own === undefined)('lists by request', () => {
-  const fetchedList = async (answer: (revoked: readonly string[]) => Handler, mode: 'ocsp' | 'crl' = 'crl') => {
+  const fetchedList = async (
+    answer: (revoked: readonly string[]) => Handler,
+    mode: 'ocsp' | 'crl' = 'crl',
+  ) => {
     let handler: Handler = () => undefined;
     const { url, paths } = await authority((...all) => handler(...all));
     const leaf = await lab.leaf({ crl: `${url}/list.crl` });
@@ -62,9 +66,12 @@ describe.skipIf(own === undefined)('lists by request', () => {
   };
 
   test.each(['crl', 'ocsp'] as const)('revoked, in mode %s', async (mode) => {
-    const { outcome, paths } = await fetchedList((revoked) => (_request, _body, response) => {
-      void listOf(revoked).then((list) => response.end(list));
-    }, mode);
+    const { outcome, paths } = await fetchedList(
+      (revoked) => (_request, _body, response) => {
+        void listOf(revoked).then((list) => response.end(list));
+      },
+      mode,
+    );
     expect(verdictOf(outcome)).toBe('failed CERT_REVOKED null');
     expect(paths).toEqual(['GET /list.crl']);
   });

@@ -58,7 +58,9 @@ describe.skipIf(!hasOpenssl)('OCSP', () => {
     const damaged = Buffer.from(good);
     damaged[150] = (damaged[150] ?? 0) ^ 1;
     expect(readOcsp(damaged, options).problem).not.toBeNull();
-    expect(readOcsp(ocspAnswerOf(leaf, lab.middle, { state: null, days: 2 }), options).status).toBe('unknown');
+    expect(readOcsp(ocspAnswerOf(leaf, lab.middle, { state: null, days: 2 }), options).status).toBe(
+      'unknown',
+    );
   });
 
   test('a responder with a certificate of its own counts, another certificate does not', async () => {
