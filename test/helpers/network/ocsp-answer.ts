@@ -34,10 +34,18 @@ export function ocspAnswerOf(leaf: Issued, issuer: Issued, options: Answered): B
   const out = join(folder, 'answer.der');
   try {
     const parts = [
-      ...['-index', file('index.txt', line), '-CA', file('ca.pem', issuer.pem)],
-      ...['-rsigner', file('signer.pem', signer.pem), '-rkey', file('signer.key', signer.key)],
-      ...['-reqin', file('request.der', options.request ?? ocspRequest(read(leaf), read(issuer)))],
-      ...['-respout', out],
+      '-index',
+      file('index.txt', line),
+      '-CA',
+      file('ca.pem', issuer.pem),
+      '-rsigner',
+      file('signer.pem', signer.pem),
+      '-rkey',
+      file('signer.key', signer.key),
+      '-reqin',
+      file('request.der', options.request ?? ocspRequest(read(leaf), read(issuer))),
+      '-respout',
+      out,
       ...(options.days === undefined ? [] : ['-ndays', String(options.days)]),
     ];
     execFileSync('openssl', ['ocsp', ...parts], { stdio: 'pipe' });
