@@ -60,13 +60,17 @@ describe.skipIf(!hasOpenssl)('certificates', () => {
 /** A server that speaks every curve, as the library calls them. */
 const everyCurve = 'X25519:P-256:X448:secp224r1:prime192v1:sect163k1:brainpoolP256r1';
 
-test('10,000 names are more than OpenSSL reads (100 kB), which the reason says', { timeout: 120_000 }, async () => {
-  const names = Array.from({ length: 10_000 }, (_, at) => `host-${at}.test`).concat('good.test');
-  const port = await lab.serve(show(await lab.leaf({ names }), lab.middle));
-  const outcome = await lab.check(port);
-  expect(verdictOf(outcome)).toBe('failed TLS_ERROR handshake');
-  expect(outcome.details['requestError']).toMatch(/excessive message size/);
-});
+test(
+  '10,000 names are more than OpenSSL reads (100 kB), which the reason says',
+  { timeout: 120_000 },
+  async () => {
+    const names = Array.from({ length: 10_000 }, (_, at) => `host-${at}.test`).concat('good.test');
+    const port = await lab.serve(show(await lab.leaf({ names }), lab.middle));
+    const outcome = await lab.check(port);
+    expect(verdictOf(outcome)).toBe('failed TLS_ERROR handshake');
+    expect(outcome.details['requestError']).toMatch(/excessive message size/);
+  },
+);
 
 test('3,000 names fit, and the name of the host may be the last', { timeout: 120_000 }, async () => {
   const names = Array.from({ length: 3000 }, (_, at) => `host-${at}.test`).concat('good.test');
