@@ -1,9 +1,10 @@
 /**
  * Bundles the files that browsers load from the service: the pages (src/service/pages/browser) and the style sheet of status
  * pages. `node scripts/build-pages.mjs FOLDER` writes them to FOLDER, which is `service/pages/browser` of the compiled sources, or
- * build/pages for a service that runs from src/ (src/service/http/page-files.ts checks both).
+ * build/pages for a service that runs from src/ (src/service/http/answers/page-files.ts checks both).
  *
- * FOLDER/index.html is the page, and FOLDER/home.html the same for the list of checks, whose code and data it loads at once.
+ * FOLDER/index.html is the page. FOLDER/home.html, check.html and run.html are the same for the pages that people open most:
+ * they name all code of their page (home.html its first data too), so that browsers load it at once.
  * FOLDER/assets/ has everything else, with a hash of the content in each name, and each file also
  * compressed (.br, .gz).
  */
@@ -126,10 +127,12 @@ await Promise.all(
 );
 put('names.json', JSON.stringify(names));
 put('index.html', documentWith(ofMain));
-put(
-  'home.html',
-  documentWith(new Set([...ofMain, ...withImports(nameOf('pages/browser/home/page.tsx'))]), firstList),
-);
+/** The code of a page with that of `main.tsx`. */
+const codeOf = (...entries) =>
+  new Set([...ofMain, ...entries.flatMap((entry) => [...withImports(nameOf(`pages/browser/${entry}`))])]);
+put('home.html', documentWith(codeOf('home/page.tsx'), firstList));
+put('check.html', documentWith(codeOf('checks/page.tsx', 'charts/plot.ts')));
+put('run.html', documentWith(codeOf('runs/page.tsx')));
 // Files of an older build, except those that another run is writing.
 for (const name of readdirSync(join(folder, 'assets')))
   if (!wanted.has(name) && !name.endsWith('.new')) rmSync(join(folder, 'assets', name), { force: true });

@@ -127,6 +127,7 @@ const floors: Record<string, readonly string[]> = {
     'artifacts',
     'http/fields',
     'http/document',
+    'http/answers',
     'http',
     // Subjects. The folders of one subject are adjacent.
     'accounts/keys',

@@ -1,5 +1,6 @@
 import { toError } from '../../errors.ts';
 import { fastify, LogController, type FastifyInstance } from 'fastify';
+import { compressAnswers } from './answers/compressed-answers.ts';
 import { compileOnUse } from './compile-on-use.ts';
 import { checkBodyShape } from './body-shape.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors.ts';
@@ -59,6 +60,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.decorateRequest('replaces', false);
   refuseWhileStopping(app);
   refuseAmbiguousHosts(app);
+  compressAnswers(app);
   registerErrorHandlers(app);
   // Fastify would also accept text/plain.
   app.removeAllContentTypeParsers();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { acceptsEncoding } from '../http/page-files.ts';
+import { acceptsEncoding } from '../http/answers/page-files.ts';
 
 /** The OpenAPI document: /openapi.json, and /docs/json and /docs/yaml for clients that know these addresses. */
 

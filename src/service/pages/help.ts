@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { acceptsEncoding } from '../http/page-files.ts';
+import { acceptsEncoding } from '../http/answers/page-files.ts';
 
 /** The help: every document as a site, rendered by scripts/docs.mjs, under `/help/`. It is open to everybody. */
 

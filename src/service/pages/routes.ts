@@ -1,5 +1,5 @@
 import type { FastifyInstance, preHandlerAsyncHookHandler } from 'fastify';
-import { pageDocument, serveAssets } from '../http/page-files.ts';
+import { pageDocument, serveAssets } from '../http/answers/page-files.ts';
 import { serveDocument } from './api-document.ts';
 import { serveHelp } from './help.ts';
 import { serveTraceViewer } from './trace-viewer.ts';
@@ -64,6 +64,8 @@ export function registerWeb(
   serveDocument(app);
   const document = pageDocument('index.html', securityHeaders);
   const home = pageDocument('home.html', { ...securityHeaders, vary: 'cookie' });
+  const check = pageDocument('check.html', securityHeaders);
+  const run = pageDocument('run.html', securityHeaders);
   const schema = { hide: true };
   // Its data is read at once, which others than signed-in users are refused, and which an address with a filter has no use for.
   app.get('/', { schema }, (request, reply) =>
@@ -72,9 +74,12 @@ export function registerWeb(
       : document(request, reply),
   );
   app.get('/sign-in', { schema, preHandler: signInOnce }, document);
+  app.get('/checks/new', { schema }, document);
+  app.get('/checks/:id', { schema }, check);
   for (const area of areas) {
-    for (const path of [`/${area}`, `/${area}/:id`, `/${area}/:id/edit`]) app.get(path, { schema }, document);
+    for (const path of [`/${area}`, `/${area}/:id`, `/${area}/:id/edit`])
+      if (path !== '/checks/:id') app.get(path, { schema }, document);
   }
-  app.get('/checks/:id/runs/:resultId', { schema }, document);
+  app.get('/checks/:id/runs/:resultId', { schema }, run);
   app.get('/docs', { schema }, document);
 }

@@ -1,5 +1,5 @@
 import { escaped } from '../../templates/escaping.ts';
-import { assetNames } from '../http/page-files.ts';
+import { assetNames } from '../http/answers/page-files.ts';
 import type { StatusPageRow } from '../status-pages/statements.ts';
 import { momentText } from './words.ts';
 

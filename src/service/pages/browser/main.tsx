@@ -15,8 +15,10 @@ followTheme();
 followLinks(isPage);
 void readUser();
 // While the user is read. A failure is shown by the page, which loads it again.
-pageAt(location.pathname)
-  ?.row.load()
+const first = pageAt(location.pathname);
+first?.row
+  .load()
+  .then(({ early }) => early?.(first.params, new URLSearchParams(location.search)))
   .catch(() => undefined);
 const root = document.getElementById('page');
 if (root) render(<App />, root);

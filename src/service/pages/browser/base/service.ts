@@ -70,9 +70,27 @@ export async function send<Body>(
   }
 }
 
+/** Reads that have begun before a component asked for them, by path. */
+const begun = new Map<string, Promise<unknown>>();
+/** After this time the answer counts as old. */
+const begunForMs = 5_000;
+
+/** Begins to read JSON from a route that a component will `get` in a moment. */
+export function begin(path: string): void {
+  const answer = send('GET', path);
+  // Whoever gets it sees the failure.
+  answer.catch(() => undefined);
+  begun.set(path, answer);
+  setTimeout(() => begun.delete(path), begunForMs);
+}
+
 /** Reads JSON from a route. Throws as `send`. */
-export const get = <Body>(path: string, signal?: AbortSignal): Promise<Body> =>
-  send<Body>('GET', path, undefined, signal);
+export function get<Body>(path: string, signal?: AbortSignal): Promise<Body> {
+  const early = begun.get(path);
+  begun.delete(path);
+  if (early !== undefined) return early as Promise<Body>; // the same route
+  return send<Body>('GET', path, undefined, signal);
+}
 
 /** Reads a list and the number of all its entries (`Content-Range`; null if the route does not tell). */
 export async function getList<Entry>(

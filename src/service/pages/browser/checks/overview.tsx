@@ -10,19 +10,15 @@ import { Suite } from '../suites/suite.tsx';
 import { Heartbeat } from './heartbeat.tsx';
 import { Happenings } from './happenings.tsx';
 import { ResponseCharts, viewOf } from './response-charts.tsx';
-import { figuresOf, type Timeline } from './timeline.ts';
+import { figuresOf, timelinePath, type Timeline } from './timeline.ts';
 import type { Check, InShort } from './types.ts';
 
 /** Charts of the check over any time, with what happened to it. */
 export function Overview({ check, inShort }: { check: Check; inShort: InShort | null }) {
   const { query } = usePlace();
   const range = rangeOf(query);
-  const path = `/v1/checks/${check.id}/timeline`;
-  const read = (groupBy?: 'location') => async (signal: AbortSignal) => {
-    const now = rangeOf(query);
-    const span = { from: Math.floor(now.from / 1000), to: Math.ceil(now.to / 1000) };
-    return get<Timeline>(withQuery(path, { ...span, groupBy, points: 200 }), signal);
-  };
+  const read = (groupBy?: 'location') => (signal: AbortSignal) =>
+    get<Timeline>(timelinePath(check.id, query, groupBy), signal);
   // A preset moves with time: its name is the key, and live events read it again.
   const key = `${check.id} ${range.preset ?? `${range.from} ${range.to}`}`;
   const whole = useLoad(`timeline ${key}`, read(), { keep: true });

@@ -3,7 +3,7 @@ import type { PageProps } from '../base/page.ts';
 import { useLoad } from '../base/load.ts';
 import { useReloadOn } from '../base/live.ts';
 import { usePlace } from '../base/router.ts';
-import { get, withQuery } from '../base/service.ts';
+import { begin, get, withQuery } from '../base/service.ts';
 import { Shown } from '../parts/notice.tsx';
 import { currentTab, Tabs } from '../parts/tabs.tsx';
 import { ActiveRuns } from './active-runs.tsx';
@@ -14,6 +14,7 @@ import { Head } from './head.tsx';
 import { Overview } from './overview.tsx';
 import { Runs } from './runs-list.tsx';
 import { Settings } from './settings.tsx';
+import { timelinePath } from './timeline.ts';
 import type { Check, InShort } from './types.ts';
 
 const tabs = [
@@ -24,15 +25,21 @@ const tabs = [
   { id: 'settings', title: 'Settings' },
 ] as const;
 
+const checkPath = (id: string) => `/v1/checks/${encodeURIComponent(id)}`;
+const inShortPath = (id: string) => withQuery('/v1/checks-overview', { search: id, limit: 1 });
+
+export function early({ id = '' }: PageProps['params'], query: URLSearchParams): void {
+  begin(checkPath(id));
+  begin(inShortPath(id));
+  if (currentTab(tabs, query) === 'overview') begin(timelinePath(id, query));
+}
+
 /** One check: its state, charts, runs, errors and alerts. */
 export function Page({ params: { id = '' } }: PageProps) {
   const { query } = usePlace();
-  const check = useLoad(`check ${id}`, (signal) =>
-    get<Check>(`/v1/checks/${encodeURIComponent(id)}`, signal),
-  );
+  const check = useLoad(`check ${id}`, (signal) => get<Check>(checkPath(id), signal));
   const inShort = useLoad(`short ${id}`, async (signal) => {
-    const path = withQuery('/v1/checks-overview', { search: id, limit: 1 });
-    const { entries } = await get<{ entries: InShort[] }>(path, signal);
+    const { entries } = await get<{ entries: InShort[] }>(inShortPath(id), signal);
     return entries.find((entry) => entry.id === id) ?? null;
   });
   useReloadOn(['run', 'state', 'check'], inShort.reload, { checkId: id, everyMs: 1500 });

@@ -1,3 +1,6 @@
+import { withQuery } from '../base/service.ts';
+import { rangeOf } from '../charts/range.tsx';
+
 /** The answer of GET /v1/checks/{id}/timeline. */
 export type Bucket = {
   readonly from: string;
@@ -32,6 +35,13 @@ export type Timeline = {
     | null;
   readonly marks: readonly Mark[];
 };
+
+/** Where the charts of a check are read, for the time that the address names. */
+export function timelinePath(checkId: string, query: URLSearchParams, groupBy?: 'location'): string {
+  const { from, to } = rangeOf(query);
+  const span = { from: Math.floor(from / 1000), to: Math.ceil(to / 1000) };
+  return withQuery(`/v1/checks/${encodeURIComponent(checkId)}/timeline`, { ...span, groupBy, points: 200 });
+}
 
 /** The page of what a mark stands for; deployments have none. */
 export function linkOfMark({ kind, id }: Mark, checkId: string): string | undefined {

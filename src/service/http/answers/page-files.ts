@@ -6,7 +6,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 /** The files that browsers load: built by scripts/build-pages.mjs, served compressed and kept for ever by browsers. */
 
 /** Next to the compiled sources, or in build/ of the checkout for sources that run uncompiled. */
-const folders = ['../pages/browser/', '../../../build/pages/'].map((path) => new URL(path, import.meta.url));
+const folders = ['../../pages/browser/', '../../../../build/pages/'].map(
+  (path) => new URL(path, import.meta.url),
+);
 
 function builtFolder(): URL {
   // The source folder has an index.html too, but no names.json.
@@ -72,7 +74,7 @@ export function serveAssets(app: FastifyInstance): void {
 
 /** Returns a handler that sends a document of the pages with these headers, or 304 to a browser that has it. */
 export function pageDocument(
-  name: 'index.html' | 'home.html',
+  name: 'index.html' | 'home.html' | 'check.html' | 'run.html',
   headers: { readonly [name: string]: string },
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
   const content = readFileSync(new URL(name, builtFolder()), 'utf8');
