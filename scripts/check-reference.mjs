@@ -197,8 +197,17 @@ A violated rule with severity \`ignore\` changes nothing, and is shown.
 The first certificate of the chain that expires counts for the expiry, and the result names it.
 
 A revoked certificate always fails the run, and so does an expired one.
-\`scan\` makes at most 12 more connections.
+\`scan\` makes at most 12 more connections within 10 seconds.
 They find versions and suites that this agent's own library no longer speaks.
+If the connections or the time do not suffice, \`accepted.incomplete\` of the result gives the reason, and the run does not fail.
+
+An authority's responder or list may take 5 seconds.
+Answers above 64 kB (responder) and 20 MB (list) do not count.
+Such a problem is in the result under \`revocation.answers\`; it does not fail the run, because the authority is not the target.
+
+\`sctPresent\` sees timestamps in the certificate and in a stapled OCSP answer.
+It does not see those that a server sends only as a TLS extension, because the TLS library does not show them.
+A chain above 100 kB fails with \`TLS_ERROR\`, because the library reads no more.
 
 ## Assertions
 
