@@ -4,6 +4,7 @@ import type { Document, LineCounter } from 'yaml';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
+import { shortened } from '../../shortened.ts';
 import { textFields } from '../../service/projects/file-schema.ts';
 
 /** Reads the resources of a project from a folder of YAML and JSON files. */
@@ -35,7 +36,7 @@ const endings = ['.yaml', '.yml', '.json'];
 const projectFile = /^project\.(ya?ml|json)$/;
 const adoptionFile = /^adopt\.ya?ml$/;
 
-type Source = { file: string; document: Document; lines: LineCounter };
+type Source = { file: string; document: Document; lines: LineCounter; value: unknown };
 
 /** Reads a folder. Throws FatalError if there is no project in it. `env`: null = values of the environment are not needed. */
 export async function readProject(folder: string, env: Environment | null): Promise<ProjectFiles> {
@@ -45,9 +46,10 @@ export async function readProject(folder: string, env: Environment | null): Prom
   for (const name of names) sources.push(...(await parse(folder, name, problems)));
   const head = sources.find(({ file }) => projectFile.test(file));
   if (head === undefined) {
+    const wrong = problems.find((problem) => projectFile.test(problem.slice(0, problem.indexOf(':'))));
     throw new FatalError(
       'CONFIGURATION',
-      `${folder} has no project.yaml: create one with logicalId and projectName`,
+      wrong ?? `${folder} has no project.yaml: create one with logicalId and projectName`,
       { exitCode: exitCodes.configuration },
     );
   }
@@ -112,8 +114,10 @@ async function filesIn(folder: string): Promise<string[]> {
 async function parse(folder: string, file: string, problems: string[]): Promise<Source[]> {
   const { LineCounter, parseAllDocuments } = await import('yaml');
   const lines = new LineCounter();
-  const parsed = parseAllDocuments(await readFile(join(folder, file), 'utf8'), { lineCounter: lines });
-  const documents = Array.isArray(parsed) ? parsed : [];
+  const text = await readFile(join(folder, file), 'utf8');
+  const parsed = withoutError(() => parseAllDocuments(text, { lineCounter: lines }));
+  if ('problem' in parsed) problems.push(`${file}:1: ${parsed.problem} Correct the syntax.`);
+  const documents = 'value' in parsed && Array.isArray(parsed.value) ? parsed.value : [];
   for (const { errors } of documents) {
     for (const { message, linePos } of errors) {
       problems.push(`${file}:${linePos?.[0].line ?? 1}: ${message.split('\n')[0] ?? ''} Correct the syntax.`);
@@ -121,13 +125,37 @@ async function parse(folder: string, file: string, problems: string[]): Promise<
   }
   return documents
     .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
-    .map((document) => ({ file, document, lines }));
+    .flatMap((document) => {
+      const read = withoutError(() => {
+        const value: unknown = document.toJS();
+        if (isCircular(value, [])) throw new Error('an alias is inside of what it names.');
+        return value;
+      });
+      if ('value' in read) return [{ file, document, lines, value: read.value }];
+      const at = document.contents?.range?.[0] ?? 0;
+      problems.push(
+        `${file}:${lines.linePos(at).line}: ${read.problem} Correct the aliases and the nesting.`,
+      );
+      return [];
+    });
 }
 
-const fieldsOfSource = ({ document }: Source): Fields => {
-  const value: unknown = document.toJS();
-  return isFields(value) ? value : {};
-};
+/** The library throws for aliases without an anchor, for very many of them, and for deep nesting. */
+function withoutError<T>(read: () => T): { value: T } | { problem: string } {
+  try {
+    return { value: read() };
+  } catch (error) {
+    return { problem: shortened(toError(error).message.split('\n')[0] ?? '', 300) };
+  }
+}
+
+function isCircular(value: unknown, holders: readonly object[]): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (holders.includes(value)) return true;
+  return Object.values(value).some((part) => isCircular(part, [...holders, value]));
+}
+
+const fieldsOfSource = ({ value }: Source): Fields => (isFields(value) ? value : {});
 
 /** The line of the innermost known part of a path. */
 function placeOf({ file, document, lines }: Source, path: readonly (string | number)[]): string {
@@ -145,7 +173,7 @@ const isNode = (node: unknown): node is { range?: readonly number[] & { 0: numbe
 type Reader = { folder: string; env: Environment | null; defaults: Fields; problems: string[] };
 
 async function resourcesOf(source: Source, reader: Reader): Promise<FileResource[]> {
-  const value: unknown = source.document.toJS();
+  const { value } = source;
   const items: unknown[] = Array.isArray(value) ? value : [value];
   const found: FileResource[] = [];
   for (const [index, item] of items.entries()) {

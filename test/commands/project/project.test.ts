@@ -126,6 +126,27 @@ test('names file, line, field and remedy without a service', async () => {
   );
 });
 
+test.each([
+  { what: 'an alias without an anchor', text: 'kind: check\nlogicalId: a\ntags: *none\n', line: 1 },
+  { what: 'an alias inside of what it names', text: 'logicalId: a\n---\nkind: &k [*k]\n', line: 3 },
+  {
+    what: 'aliases that become billions of texts',
+    text: `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from('bcdefghi', (name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'[index]}`).join()}]`).join('\n')}\n`,
+    line: 1,
+  },
+])('names the file of $what, and ends', async ({ text, line }) => {
+  await write({ 'checks/odd.yaml': text });
+  const { code, stderr } = await run(validate, []);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`checks/odd.yaml:${line}: `);
+  expect(stderr).toContain('Correct the aliases and the nesting.');
+});
+
+test("names what is wrong with the project's own file", async () => {
+  await write({ 'project.yaml': 'logicalId: shop\nprojectName: [Shop\n' });
+  await expect(run(validate, [])).rejects.toThrow(/^project\.yaml:\d+: /);
+});
+
 test('names file and line of what only the service can refuse, and a missing variable', async () => {
   await write({ 'checks/home.yaml': home.replace('https://shop.example/', 'ftp://shop.example/') });
   const refused = await run(plan, []);
