@@ -18,7 +18,7 @@ mkdirSync(folder, { recursive: true });
 
 /** File by target; targets are in alphabetical order. */
 const files = Object.fromEntries(
-  readdirSync(targetsFolder)
+  readdirSync(targetsFolder, { recursive: true })
     .filter((file) => file.endsWith('.ts'))
     .map((file) => [
       /export const name = '([^']+)'/.exec(readFileSync(join(targetsFolder, file), 'utf8'))?.[1],

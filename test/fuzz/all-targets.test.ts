@@ -12,7 +12,9 @@ import type { Target } from './engine/target.ts';
  */
 
 const folder = new URL('targets/', import.meta.url);
-const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.ts'),
+);
 /** Inputs of each target; those that use files or connections for every input get fewer. */
 const inputs = 150;
 const slowInputs = 40;

@@ -1,12 +1,12 @@
-import { createMailer } from '../../../src/service/notifications/email.ts';
-import { sendChatApp } from '../../../src/service/notifications/chat.ts';
-import type { NotificationConfig } from '../../../src/config/notifications.ts';
-import { callTarget, type Calling } from '../../../src/service/notifications/http-call.ts';
-import type { SendingDeps, Sent } from '../../../src/service/notifications/sender.ts';
-import { testAlert } from '../../../src/service/notifications/test-alert.ts';
-import { Secret } from '../../../src/secrets/secret.ts';
-import { createAnsweringServer } from '../engine/answering-server.ts';
-import { createConversingServer, partsOf } from '../engine/conversing-server.ts';
+import { createMailer } from '../../../../src/service/notifications/email.ts';
+import { sendChatApp } from '../../../../src/service/notifications/chat.ts';
+import type { NotificationConfig } from '../../../../src/config/notifications.ts';
+import { callTarget, type Calling } from '../../../../src/service/notifications/http-call.ts';
+import type { SendingDeps, Sent } from '../../../../src/service/notifications/sender.ts';
+import { testAlert } from '../../../../src/service/notifications/test-alert.ts';
+import { Secret } from '../../../../src/secrets/secret.ts';
+import { createAnsweringServer } from '../../engine/answering-server.ts';
+import { createConversingServer, partsOf } from '../../engine/conversing-server.ts';
 
 /** Answers to notifications, over real connections: HTTP receivers, a chat's API and mail servers. None throws. */
 

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
-import { exchange, type Received } from '../../../src/executors/http/exchange.ts';
-import { startPhases } from '../../../src/executors/http/phases.ts';
-import { createAnsweringServer } from '../engine/answering-server.ts';
+import { exchange, type Received } from '../../../../src/executors/http/exchange.ts';
+import { startPhases } from '../../../../src/executors/http/phases.ts';
+import { createAnsweringServer } from '../../engine/answering-server.ts';
 
 /** Whole HTTP/1.1 answers of a target, over a real connection: an answer is read or the attempt fails. */
 

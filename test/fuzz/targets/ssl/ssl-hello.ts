@@ -3,7 +3,7 @@ import {
   readAnswer,
   wireVersions,
   type HelloAnswer,
-} from '../../../src/executors/ssl/client-hello.ts';
+} from '../../../../src/executors/ssl/client-hello.ts';
 
 /** Answers to a ClientHello: read without an error, and the same however they are cut. */
 

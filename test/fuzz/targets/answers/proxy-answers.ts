@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { connectThroughSocks } from '../../../src/agent/link/socks.ts';
-import { HttpFailure } from '../../../src/executors/http/failures.ts';
-import { openTunnel, parseProxy } from '../../../src/executors/http/proxy.ts';
-import { createAnsweringServer } from '../engine/answering-server.ts';
+import { connectThroughSocks } from '../../../../src/agent/link/socks.ts';
+import { HttpFailure } from '../../../../src/executors/http/failures.ts';
+import { openTunnel, parseProxy } from '../../../../src/executors/http/proxy.ts';
+import { createAnsweringServer } from '../../engine/answering-server.ts';
 
 /** Answers of proxies, over real connections: SOCKS5 for the agent's own traffic and CONNECT for checks. */
 

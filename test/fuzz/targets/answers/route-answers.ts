@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { withNames } from '../../../src/executors/evidence/hop-names.ts';
-import { errorWords, hopRow, newHop } from '../../../src/executors/evidence/trace-hops.ts';
+import { withNames } from '../../../../src/executors/evidence/hop-names.ts';
+import { errorWords, hopRow, newHop } from '../../../../src/executors/evidence/trace-hops.ts';
 
 /** What routers and name servers say about a route: rows of hops have times and names that can be shown. */
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { startTls, StartTlsError } from '../../../src/executors/ssl/starttls.ts';
-import type { StartTlsProtocol } from '../../../src/protocol/ssl.ts';
-import { createConversingServer, partsOf } from '../engine/conversing-server.ts';
+import { startTls, StartTlsError } from '../../../../src/executors/ssl/starttls.ts';
+import type { StartTlsProtocol } from '../../../../src/protocol/ssl.ts';
+import { createConversingServer, partsOf } from '../../engine/conversing-server.ts';
 
 /** What servers say before TLS begins, over real connections: TLS may begin, or the server is named as the reason. */
 

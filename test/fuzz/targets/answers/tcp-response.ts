@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { maxResponseBytes, readResponse } from '../../../src/executors/tcp/read.ts';
-import { createAnsweringServer } from '../engine/answering-server.ts';
+import { maxResponseBytes, readResponse } from '../../../../src/executors/tcp/read.ts';
+import { createAnsweringServer } from '../../engine/answering-server.ts';
 
 /** Answers to TCP checks, over real connections: what was sent is read, up to the limit. */
 

@@ -1,12 +1,12 @@
 import { encode } from 'dns-packet';
-import { jsonAnswer, textAnswer } from '../../../src/executors/dns/answer.ts';
+import { jsonAnswer, textAnswer } from '../../../../src/executors/dns/answer.ts';
 import {
   DnsMalformed,
   decodeAnswer,
   decodeMessage,
   encodeQuery,
-} from '../../../src/executors/dns/message.ts';
-import { addressesOf } from '../../../src/executors/resolve/stub.ts';
+} from '../../../../src/executors/dns/message.ts';
+import { addressesOf } from '../../../../src/executors/resolve/stub.ts';
 
 /** DNS answers of name servers: a message is read or refused as malformed, and its texts stay within bounds. */
 

@@ -1,8 +1,8 @@
-import { readCertificate, type Certificate } from '../../../src/executors/ssl/certificate.ts';
-import { readCrl } from '../../../src/executors/ssl/crl.ts';
-import { encode, encodeOid, tags } from '../../../src/executors/ssl/der.ts';
-import { ocspRequest, readOcsp } from '../../../src/executors/ssl/ocsp.ts';
-import { usualCertificates } from '../engine/usual-certificates.ts';
+import { readCertificate, type Certificate } from '../../../../src/executors/ssl/certificate.ts';
+import { readCrl } from '../../../../src/executors/ssl/crl.ts';
+import { encode, encodeOid, tags } from '../../../../src/executors/ssl/der.ts';
+import { ocspRequest, readOcsp } from '../../../../src/executors/ssl/ocsp.ts';
+import { usualCertificates } from '../../engine/usual-certificates.ts';
 
 /** Answers about revocation, stapled or fetched: each is read or has a problem, and no damaged one counts. */
 

@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import { createServer, connect as connectTls, type Server, type TLSSocket } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { encode } from 'dns-packet';
-import { ExchangeError } from '../../../src/executors/dns/errors.ts';
-import { askByHttps } from '../../../src/executors/dns/https.ts';
-import { DnsMalformed, encodeQuery } from '../../../src/executors/dns/message.ts';
-import { exchangeStream } from '../../../src/executors/dns/stream.ts';
-import { newTrace } from '../../../src/executors/dns/trace.ts';
-import { createAnsweringServer } from '../engine/answering-server.ts';
-import { refuseBugs } from '../engine/own-error.ts';
-import { usualCertificates } from '../engine/usual-certificates.ts';
+import { ExchangeError } from '../../../../src/executors/dns/errors.ts';
+import { askByHttps } from '../../../../src/executors/dns/https.ts';
+import { DnsMalformed, encodeQuery } from '../../../../src/executors/dns/message.ts';
+import { exchangeStream } from '../../../../src/executors/dns/stream.ts';
+import { newTrace } from '../../../../src/executors/dns/trace.ts';
+import { createAnsweringServer } from '../../engine/answering-server.ts';
+import { refuseBugs } from '../../engine/own-error.ts';
+import { usualCertificates } from '../../engine/usual-certificates.ts';
 
 /** Answers of name servers over TCP and HTTPS, over real connections: an answer is read, or the server is at fault. */
 

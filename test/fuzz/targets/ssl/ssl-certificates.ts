@@ -1,7 +1,7 @@
-import { readCertificate, type Certificate } from '../../../src/executors/ssl/certificate.ts';
-import { DerError, encodeOid, oidOf, readElement, timeOf } from '../../../src/executors/ssl/der.ts';
-import { isForName, judgeTrust } from '../../../src/executors/ssl/trust.ts';
-import { usualCertificates } from '../engine/usual-certificates.ts';
+import { readCertificate, type Certificate } from '../../../../src/executors/ssl/certificate.ts';
+import { DerError, encodeOid, oidOf, readElement, timeOf } from '../../../../src/executors/ssl/der.ts';
+import { isForName, judgeTrust } from '../../../../src/executors/ssl/trust.ts';
+import { usualCertificates } from '../../engine/usual-certificates.ts';
 
 /** Certificates that servers show in a handshake: each is described within bounds, or refused. */
 
