@@ -88,6 +88,12 @@ const filterFields = {
   hasFailures: Type.Optional(Type.Boolean()),
   status: Type.Optional(StringEnum(resultStatuses)),
   resultType: StringEnum(['FINAL', 'ATTEMPT', 'ALL'], { default: 'FINAL' }),
+  sequenceId: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description: 'Only results of this run; with the resultType ALL, all its attempts.',
+    }),
+  ),
   from: UnixSeconds('Unix seconds: runs that started at or after it.'),
   to: UnixSeconds('Unix seconds: runs that started at or before it.'),
 };
@@ -167,6 +173,7 @@ type Filter = {
   hasFailures?: boolean;
   status?: ResultStatus;
   resultType: 'FINAL' | 'ATTEMPT' | 'ALL';
+  sequenceId?: string;
   from?: number;
   to?: number;
 };
@@ -191,6 +198,7 @@ async function list(
     hasFailures: query.hasFailures ?? null,
     status: query.status ?? null,
     resultType: query.resultType === 'ALL' ? null : query.resultType,
+    sequenceId: query.sequenceId ?? null,
     from: instant(query.from),
     to: instant(query.to),
     ...page,

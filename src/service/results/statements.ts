@@ -55,6 +55,8 @@ export type ResultFilter = {
   status: string | null;
   /** null = all. */
   resultType: 'FINAL' | 'ATTEMPT' | null;
+  /** null = all. */
+  sequenceId: string | null;
   from: Date | null;
   to: Date | null;
   /** Only results that follow this one, newest first. */
@@ -75,6 +77,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
        and ($7::boolean is null or has_failures = $7)
        and ($8::text is null or result_type = $8)
        and ($13::text is null or status = $13)
+       and ($14::uuid is null or sequence_id = $14)
        and ($12::uuid is null or (started_at, id) < ($11::timestamptz, $12::uuid))
      order by started_at desc, id desc limit $9 offset $10`,
     [
@@ -91,6 +94,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
       filter.after?.startedAt ?? null,
       filter.after?.id ?? null,
       filter.status,
+      filter.sequenceId,
     ],
   );
 }

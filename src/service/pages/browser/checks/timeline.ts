@@ -17,6 +17,7 @@ export type Bucket = {
   readonly p99: number | null;
   readonly avg: number | null;
   readonly phases: { readonly [phase: string]: number };
+  readonly figures?: { readonly [name: string]: number };
 };
 export type Mark = {
   readonly at: string;
@@ -26,6 +27,7 @@ export type Mark = {
   readonly id: string;
 };
 export type Timeline = {
+  readonly checkType: string;
   readonly from: string;
   readonly to: string;
   readonly bucketSeconds: number;
