@@ -1,7 +1,7 @@
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import type { Everything } from './one-of-everything.ts';
 import type { TestService } from './service.ts';
-import { kinds } from './shown-runs.ts';
+import { kinds, log } from './shown-runs.ts';
 import { unresolved as unresolvedDetails } from './shown-ssl.ts';
 import { storeRuns, type Run } from './stored-results.ts';
 

@@ -124,7 +124,8 @@ const pages = [
     networkErrors: ['GET https://shop.example/logo.png 404'],
   },
 ];
-const log = [
+/** Lines of a log. */
+export const log = [
   { time: 0, level: 'info', msg: 'opening the shop' },
   { time: 5, level: 'warn', msg: 'slow answer' },
   { time: 9, level: 'error', msg: 'the button did not appear' },
@@ -241,6 +242,7 @@ export const kinds: { readonly [type: string]: Partial<Run> } = {
   },
   SSL: { status: 'degraded', timings: { dns: 3, connect: 10, tls: 12, total: 25 }, details: ssl },
   DNS: {
+    timings: { dns: 1, firstByte: 4, total: 5 },
     details: {
       request: { recordType: 'A', query: 'shop.example' },
       nameServerInfo: { host: '192.0.2.53', port: 53 },

@@ -200,6 +200,7 @@ describe.skipIf(!hasChromium)('pages of runs', { timeout: 120_000 }, () => {
     const { checkId } = await run('SSL', kinds['SSL'] ?? {}, Number(group.body['id']));
     await page.goto(`${api.url}/checks/${checkId}`);
     const views = page.getByRole('group', { name: 'View of the chart' });
+    await views.waitFor();
     expect(await views.getByRole('button').allInnerTexts()).toEqual([
       'Response time',
       'Handshake',

@@ -31,7 +31,7 @@ export function ResponseCharts({
   return (
     <section class="card" aria-label="Response time">
       <div class="card-head">
-        <h2>{view === 'time' ? 'Response time' : title}</h2>
+        <h2>Over time</h2>
         {views.length > 1 && (
           <div class="buttons" role="group" aria-label="View of the chart">
             {views.map((one) => (

@@ -1,16 +1,20 @@
 import { list, object, text, type Fields } from '../base/outside.ts';
-import { Moment } from '../parts/time.tsx';
+import { Moment, moment } from '../parts/time.tsx';
 import { Facts, Part, Scroll } from './part.tsx';
 
 /** Certificates of a run: that of the target, and the own one that was offered to it. */
 
-/** "in 12 days", "3 days ago"; empty for anything but a number. */
+/** "12 days left", "expired 3 days ago"; empty for anything but a number. */
 export const daysText = (value: unknown): string =>
   typeof value !== 'number' ? '' : value < 0 ? `expired ${-value} days ago` : `${value} days left`;
 
 /** A time, or the text that is there instead. */
 export const dateOf = (value: unknown) =>
   typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? <Moment at={value} /> : text(value, 60);
+
+/** The same as text. */
+export const dateText = (value: unknown): string =>
+  typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? moment(value) : text(value, 60);
 
 /** Names of a certificate as one text. */
 export const namesText = (value: unknown): string =>
@@ -42,8 +46,8 @@ function Certificate({ value: certificate, title }: { value: Fields; title: stri
         facts={[
           ['Subject', certificate['subject']],
           ['Issuer', certificate['issuer']],
-          ['Valid from', certificate['validFrom']],
-          ['Valid until', certificate['validTo']],
+          ['Valid from', dateText(certificate['validFrom'])],
+          ['Valid until', dateText(certificate['validTo'])],
           ['Expiry', daysText(certificate['daysRemaining'])],
           ['Names', namesText(certificate['altNames'])],
           ['Trusted', certificate['authorized']],
@@ -91,7 +95,7 @@ function OwnCertificate({ value }: { value: Fields }) {
           ['Stored for', value['host']],
           ['Subject', value['subject']],
           ['Issuer', value['issuer']],
-          ['Valid until', value['validTo']],
+          ['Valid until', dateText(value['validTo'])],
           ['Expiry', daysText(value['daysRemaining'])],
         ]}
       />

@@ -141,9 +141,9 @@ function Content({ run }: { run: Run }) {
     <>
       <Phases run={run} />
       <Assertions run={run} />
-      <Agentic run={run} />
       <Tests run={run} />
       <Script run={run} />
+      <Agentic run={run} />
       <Files run={run} />
       <Http run={run} />
       <Network run={run} />

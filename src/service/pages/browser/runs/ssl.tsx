@@ -1,7 +1,7 @@
 import { list, object, text, type Fields } from '../base/outside.ts';
 import { milliseconds } from '../base/words.ts';
 import { StatusMark } from '../parts/status.tsx';
-import { dateOf, daysText, namesText } from './certificate.tsx';
+import { dateOf, dateText, daysText, namesText } from './certificate.tsx';
 import { Facts, Part, Scroll } from './part.tsx';
 
 /** What an SSL check found: the connection, the baseline with its rules, revocation, and every certificate of the chain. */
@@ -247,8 +247,8 @@ function Chain({ chain }: { chain: readonly Fields[] }) {
               ['Names', namesText(link['sans']) + (link['sansTruncated'] === true ? ', …' : '')],
               ['Serial number', link['serialNumber']],
               ['SHA-256', link['fingerprintSha256']],
-              ['Valid from', link['notBefore']],
-              ['Valid until', link['notAfter']],
+              ['Valid from', dateText(link['notBefore'])],
+              ['Valid until', dateText(link['notAfter'])],
               ['Key', keyOf(link)],
               ['Self-signed', link['selfSigned']],
               ['Is an authority', link['isCA']],
