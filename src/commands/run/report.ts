@@ -134,7 +134,7 @@ function factLines(details: Fields): string[] {
     lines.push(['certificate', `${left}, ${printableLine(subject, maxShownText)}${issued}`]);
   }
   const secured = connectionWords(details);
-  if (secured !== '') lines.push([expiry === null ? 'tls' : '', secured]);
+  if (secured !== '') lines.push(['', secured]);
   const answer = answerIn(details);
   if (answer !== null) lines.push(['answer', printableLine(answer, maxShownText)]);
   return lines.map(([name, text]) => `${name.padEnd(12)}  ${text}`);
@@ -155,17 +155,11 @@ function errorCode(error: unknown): string {
   return isFields(error) ? String(error['code'] ?? 'failed') : String(error);
 }
 
-/** Version, cipher suite and application protocol of the connection, and how an SSL check rates it. */
+/** Version, cipher suite and application protocol of the connection to the certificate's host. */
 function connectionWords(details: Fields): string {
   const { certificate } = isFields(details['sslCheck']) ? details['sslCheck'] : details;
   const { protocol, cipher, alpn } = isFields(certificate) ? certificate : {};
-  const { tlsVersion, cipherSuite, baselineGrade: grade } = details;
-  return [
-    protocol ?? tlsVersion,
-    cipher ?? cipherSuite,
-    alpn,
-    typeof grade === 'string' ? `grade ${grade}` : null,
-  ]
+  return [protocol, cipher, alpn]
     .filter((part) => typeof part === 'string')
     .map((part) => printableLine(part, maxShownText))
     .join(', ');

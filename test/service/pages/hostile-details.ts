@@ -89,7 +89,7 @@ const shown = {
       resolvedIp: 'x',
       ipFamily: 'x',
       attempts,
-      response: { error: { code: 'x', syscall: 'x' }, data: 'x', dataEncoding: 'utf8' },
+      response: { error: { code: 'x', syscall: 'x' }, data: 'x' },
       traceroute: { unavailable: 'x' },
     },
   },
