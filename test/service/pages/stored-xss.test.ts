@@ -161,7 +161,8 @@ beforeAll(async () => {
     name: `webhook:${payload}`,
     url: 'https://hooks.shop.example/',
     method: 'POST',
-    template: `webhook:${payload}`,
+    // A template must parse.
+    template: `webhook:${payload.replace('{{fired(4)}}', '')}`,
     headers: [{ key: 'x-own', value: 'webhook' }],
   };
   const channel = await api.call('POST', '/v1/alert-channels', { body: { type: 'WEBHOOK', config } });
