@@ -205,6 +205,7 @@ describe.skipIf(!hasChromium)('pages of runs', { timeout: 120_000 }, () => {
       'Response time',
       'Handshake',
       'Days until expiry',
+      'By location',
     ]);
     await views.getByRole('button', { name: 'Days until expiry' }).click();
     await page.getByText(/Latest values: Days until expiry 41 d/).waitFor({ state: 'attached' });

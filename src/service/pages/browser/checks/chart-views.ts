@@ -34,12 +34,8 @@ const names: { readonly [measure: string]: string } = {
 };
 
 /** The views that have something to show, and the one that the address names. */
-export function viewsOf(
-  { checkType, series, runs }: Timeline,
-  { locations, chosen }: { locations: number; chosen: string | null },
-): readonly View[] {
+export function viewsOf({ checkType, series }: Timeline, chosen: string | null): readonly View[] {
   const buckets = series.flatMap((one) => one.buckets);
-  const places = runs === null ? Infinity : new Set(runs.map(({ location }) => location)).size;
   const views: (View & { has: boolean })[] = [
     { id: 'time', title: 'Response time', has: true },
     {
@@ -52,7 +48,7 @@ export function viewsOf(
       title,
       has: buckets.some(({ figures }) => figures?.[figure] !== undefined),
     })),
-    { id: 'locations', title: 'By location', has: Math.max(locations, places) > 1 },
+    { id: 'locations', title: 'By location', has: buckets.length > 0 },
     { id: 'retries', title: 'Retries', has: buckets.some(({ retries }) => retries > 0) },
   ];
   return views.filter(({ id, has }) => has || id === chosen);

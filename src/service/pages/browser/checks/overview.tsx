@@ -67,12 +67,7 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
                 </div>
               ) : (
                 check.checkType !== 'HEARTBEAT' && (
-                  <ResponseCharts
-                    checkId={check.id}
-                    timeline={timeline}
-                    places={places.value ?? null}
-                    locations={(check.locations?.length ?? 0) + (check.privateLocations?.length ?? 0)}
-                  />
+                  <ResponseCharts checkId={check.id} timeline={timeline} places={places.value ?? null} />
                 )
               )}
               <Happenings marks={timeline.marks} checkId={check.id} />

@@ -12,16 +12,13 @@ export function ResponseCharts({
   checkId,
   timeline,
   places,
-  locations,
 }: {
   checkId: string;
   timeline: Timeline;
   places: Timeline | null;
-  /** How many the check has by itself. */
-  locations: number;
 }) {
   const { query } = usePlace();
-  const views = viewsOf(timeline, { locations, chosen: query.get('chart') });
+  const views = viewsOf(timeline, query.get('chart'));
   const { id: view, title } = viewOf(views, query);
   const content = useMemo(
     () => contentOf(view === 'locations' ? (places ?? timeline) : timeline, { view, checkId }),
