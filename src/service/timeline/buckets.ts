@@ -29,8 +29,22 @@ export function widthOf(range: TimeRange, points: number, oldestRaw: number): nu
 
 /** Measures in milliseconds that charts show as phases: those of a response time, latencies, and times of web vitals. */
 const phaseNames: ReadonlySet<string> = new Set([
-  ...['wait', 'dns', 'tcp', 'connection', 'firstByte', 'data', 'download', 'total'],
-  ...['latencyMin', 'latencyAvg', 'latencyMax', 'handshakeTimeMs', 'TTFB', 'FCP', 'LCP', 'TBT'],
+  'wait',
+  'dns',
+  'tcp',
+  'connection',
+  'firstByte',
+  'data',
+  'download',
+  'total',
+  'latencyMin',
+  'latencyAvg',
+  'latencyMax',
+  'handshakeTimeMs',
+  'TTFB',
+  'FCP',
+  'LCP',
+  'TBT',
 ]);
 
 /** Measures that are no times. */
