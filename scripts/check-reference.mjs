@@ -28,6 +28,8 @@ const solid = (schema) => schema.anyOf?.find(({ type }) => type !== 'null') ?? s
 /** Every field of a schema with its path, except fields that the service sets. */
 function fieldsOf(schema, path = '', isRequired = true) {
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    // Each section names its type.
+    if (path === '' && name === 'checkType') return [];
     if (Object.keys(property).every((key) => key === 'description')) return [];
     const full = path === '' ? name : `${path}.${name}`;
     const required = isRequired && (schema.required ?? []).includes(name) && property.default === undefined;

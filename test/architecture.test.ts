@@ -58,6 +58,8 @@ const mayImport: Record<string, readonly string[]> = {
   // The one interpreter of templates: of requests (executors) and of alerts (service), which may not import each other.
   templates: ['protocol'],
   targets: [],
+  // Loaded by the files of customers, so it has nothing but Node.
+  constructs: [],
   config: ['secrets', 'addresses'],
   log: ['secrets'],
   script: ['protocol', 'log', 'native', 'addresses'],
@@ -77,6 +79,7 @@ const mayImport: Record<string, readonly string[]> = {
     'agent',
     'service',
     'targets',
+    'constructs',
   ],
   main: ['commands', 'config', 'log', 'secrets'],
 };
@@ -192,7 +195,7 @@ const floors: Record<string, readonly string[]> = {
     'pages/browser',
     '.',
   ],
-  commands: ['line', '.', 'doctor', 'run', 'project', 'dev'],
+  commands: ['line', '.', 'doctor', 'run', 'project/code', 'project', 'dev'],
 };
 
 /**

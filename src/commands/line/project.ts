@@ -19,7 +19,7 @@ export const planLine = {
   name: 'plan',
   summary: 'shows what apply would change in the account',
   description: [
-    'Reads the YAML and JSON files of DIR (the current folder if absent) and compares them with the account.',
+    'Reads the YAML, JSON and *.check.ts files of DIR (the current folder if absent) and compares them with the account.',
     'Nothing is changed. Secret values are named and never shown.',
   ],
   options: { keep, json },
@@ -64,7 +64,9 @@ export const validateLine = {
   arguments: '[DIR]',
   complete: 'folder',
   summary: 'checks the files of a project without a service',
-  description: ['Prints the file, line, field and remedy of each problem.'],
+  description: [
+    'Prints the file, line, field and remedy of each problem. Files with code (*.check.ts) are run.',
+  ],
   options: {},
   variables: [],
   examples: [{ command: 'location-agent validate monitoring', does: 'checks the files in monitoring' }],

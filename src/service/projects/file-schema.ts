@@ -98,23 +98,24 @@ function resourceOf(body: object, more: Fields): Fields {
     type: 'object',
     additionalProperties: false,
     required: [...Object.keys(more).filter((name) => name !== 'kind'), 'logicalId'],
-    properties: { ...more, logicalId, physicalId, member, protected: isProtected, ...fields },
+    properties: { ...more, logicalId, physicalId, member, protected: isProtected, ...fields, ...more },
     // What exists already need not be described.
     if: { required: ['member'], properties: { member: { const: false } } },
     else: { required: needed },
   };
 }
 
-type Branch = { name: string; when: Fields; schema: Fields };
+type Branch = { name: string; type: ResourceType; when: Fields; schema: Fields };
 
-function branches(): Branch[] {
+/** The schema of each kind of resource; checks and channels have one for each of their types. */
+export function branches(): Branch[] {
   const of = (type: ResourceType, payload: Fields, more: Fields): Branch => {
     const body = bodySchemas[type](payload);
     if (body === null) throw new Error(`${type} has no schema`);
     const kind = { ...constant(type), description: 'What this is.' };
     const when = { properties: { kind: constant(type), ...more }, required: Object.keys(more) };
     const name = [type, ...Object.values(payload).map(String)].join('-').toLowerCase().replaceAll('_', '-');
-    return { name, when, schema: resourceOf(body, { kind, ...more }) };
+    return { name, type, when, schema: resourceOf(body, { kind, ...more }) };
   };
   return resourceTypes.flatMap((type) => {
     if (type === 'check')
@@ -170,6 +171,19 @@ function hoisted(root: Fields, definitions: Fields): Fields {
 /** Shorter parts stay where they are. */
 const shortest = 150;
 
+/** The schema of `project.yaml`. */
+export const projectSchema = (): Fields => ({
+  type: 'object',
+  additionalProperties: false,
+  required: ['logicalId'],
+  properties: {
+    logicalId,
+    projectName: { type: 'string', minLength: 1, maxLength: 255 },
+    repoUrl: { type: ['string', 'null'], maxLength: 2048 },
+    checks: ofFiles(strictPartial(Type.Object(sharedFields)), '') as Fields,
+  },
+});
+
 /** The schema as a JSON value. */
 export function fileSchema(): Fields {
   const all = branches();
@@ -178,24 +192,13 @@ export function fileSchema(): Fields {
   const shared: Fields = Object.fromEntries(all.map(({ name, schema }) => [name, schema]));
   const whole = hoisted({ type: 'object', properties: shared }, definitions);
   const parts = (whole['properties'] ?? {}) as Fields;
-  const project: Fields = {
-    type: 'object',
-    additionalProperties: false,
-    required: ['logicalId'],
-    properties: {
-      logicalId,
-      projectName: { type: 'string', minLength: 1, maxLength: 255 },
-      repoUrl: { type: ['string', 'null'], maxLength: 2048 },
-      checks: ofFiles(strictPartial(Type.Object(sharedFields)), '') as Fields,
-    },
-  };
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Files of a project: checks and other resources',
     definitions: {
       ...definitions,
       ...parts,
-      project,
+      project: projectSchema(),
       adoption: {
         description: 'Written by export: ids of existing resources, which apply takes over.',
         type: 'object',

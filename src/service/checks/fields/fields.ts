@@ -171,7 +171,12 @@ export const responseFields = {
 };
 
 /** The same fields in the body of a change. */
+/** Fields that a check has in the files of a project: the same file can be sent to the API. */
+const inFiles = Type.Optional(Type.Unknown({ description: 'Of files of a project. Ignored here.' }));
+export const fileFields = { kind: inFiles, logicalId: inFiles };
+
 export const ignoredFields = {
+  ...fileFields,
   id: ignored,
   checkType: ignored,
   alertChannels: ignored,

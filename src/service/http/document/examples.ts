@@ -54,6 +54,12 @@ const project = {
 const slower = { frequency: 10, muted: false };
 
 const creates: { readonly [operationId: string]: Body } = {
+  createCheck: {
+    checkType: 'URL',
+    name: 'Home page',
+    locations: ['eu-west-1'],
+    request: { url: 'https://shop.example/' },
+  },
   createUrlCheck: {
     name: 'Shop front',
     ...often,
@@ -208,6 +214,7 @@ const creates: { readonly [operationId: string]: Body } = {
 
 const changes: { readonly [operationId: string]: Body } = {
   updateUrlCheck: { ...slower, maxResponseTime: 3000 },
+  updateCheck: { checkType: 'URL', muted: true },
   updateApiCheck: { ...slower, maxResponseTime: 10_000 },
   updateTcpCheck: { ...slower, maxResponseTime: 4000 },
   updateDnsCheck: { ...slower, maxResponseTime: 800 },
