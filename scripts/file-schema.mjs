@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const compiled = (name) => join(root, 'dist', 'service', 'projects', `${name}.js`);
+const compiled = (name) => join(root, 'dist', 'service', 'projects', 'files', `${name}.js`);
 if (!existsSync(compiled('file-types'))) {
   process.stderr.write('file-schema: dist/ is missing; run `npm run build` first\n');
   process.exit(2);

@@ -170,6 +170,7 @@ const floors: Record<string, readonly string[]> = {
     'timeline',
     'events',
     'projects',
+    'projects/files',
     'pages',
     'pages/browser/base',
     'pages/browser/parts',

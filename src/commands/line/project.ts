@@ -39,7 +39,8 @@ export const applyLine = {
   name: 'apply',
   summary: 'makes the account what the files of a folder describe',
   description: [
-    'Shows the plan and applies it in one transaction. Ctrl-C cancels, and nothing is then changed.',
+    'Applies the files in one transaction and shows what changed. Ctrl-C cancels, and nothing is then changed.',
+    'If another deployment of the project is going on, apply waits for it.',
     'Deletions are confirmed at the terminal. Without a terminal they need --yes.',
   ],
   options: {

@@ -5,7 +5,7 @@ import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
 import { shortened } from '../../shortened.ts';
 import { fieldsOf, isFields, type Fields } from '../../json-values.ts';
-import { textFields } from '../../service/projects/file-schema.ts';
+import { textFields } from '../../service/projects/files/file-schema.ts';
 import type { loadCode } from './code/load.ts';
 import { codeFile } from './code/messages.ts';
 import { fieldsOfSource, parse, placeOf, type Source } from './yaml-source.ts';
@@ -134,8 +134,7 @@ async function filesIn(folder: string): Promise<string[]> {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     return entries
       .filter(
-        (entry) =>
-          entry.isFile() && (endings.includes(extname(entry.name)) || codeFile.test(entry.name)),
+        (entry) => entry.isFile() && (endings.includes(extname(entry.name)) || codeFile.test(entry.name)),
       )
       .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
       .filter(

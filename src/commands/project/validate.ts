@@ -3,7 +3,7 @@ import { exitCodes } from '../../errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
 import { checkTypes } from '../../protocol/check-types.ts';
 import { createProblems } from '../../service/http/problems.ts';
-import { bodySchemas } from '../../service/projects/body-schemas.ts';
+import { bodySchemas } from '../../service/projects/files/body-schemas.ts';
 import { resourceTypes, type ResourceType } from '../../service/projects/kinds.ts';
 import { resolved } from '../../service/projects/references.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';

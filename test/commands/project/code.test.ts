@@ -9,6 +9,7 @@ import { loadCode } from '../../../src/commands/project/code/load.ts';
 import { validate } from '../../../src/commands/project/validate.ts';
 import * as constructs from '../../../src/constructs/constructs.ts';
 import { resourceTypes } from '../../../src/service/projects/kinds.ts';
+import { builtProgram } from '../../helpers/build.ts';
 import { anyDatabase } from '../../helpers/service/database.ts';
 import { idleBackground } from '../../helpers/service/one-of-everything.ts';
 import { startTestService, type TestService } from '../../helpers/service/service.ts';
@@ -19,6 +20,8 @@ const root = resolve(import.meta.dirname, '../../..');
 /** Files compile for seconds while other tests run. */
 const patientMs = 120_000;
 
+// The process that loads files is a compiled one.
+beforeAll(async () => void (await builtProgram()), 180_000);
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'project-code-'));

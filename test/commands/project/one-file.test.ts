@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from '../../../src/commands/run/run.ts';
-import { fileSchema } from '../../../src/service/projects/file-schema.ts';
+import { fileSchema } from '../../../src/service/projects/files/file-schema.ts';
 import { anyDatabase } from '../../helpers/service/database.ts';
 import { idleBackground } from '../../helpers/service/one-of-everything.ts';
 import { startTestService, type TestService } from '../../helpers/service/service.ts';

@@ -1,18 +1,18 @@
 import Type from 'typebox';
-import type { Fields } from '../../json-values.ts';
-import { isCheckType } from '../../protocol/check-types.ts';
-import { CreateSnippet } from '../accounts/snippets/routes.ts';
-import { CreateVariable } from '../accounts/variables/routes.ts';
-import { channelTypes, type ChannelType } from '../alert-channels/configs.ts';
-import { configSchemas, CreateChannel, SubscriptionBody } from '../alert-channels/schema.ts';
-import { groupSchemas } from '../checks/fields/group-schema.ts';
-import { checkSchemas } from '../checks/fields/schema.ts';
-import { strict } from '../http/fields/strict-schema.ts';
-import { CreateBody as CreateLocation } from '../locations/private-schema.ts';
-import { CreateWindowBody } from '../maintenance/schema.ts';
-import { CreateBody as CreatePage } from '../status-pages/schema.ts';
-import { CreateService } from '../status-pages/service-routes.ts';
-import type { ResourceType } from './kinds.ts';
+import type { Fields } from '../../../json-values.ts';
+import { isCheckType } from '../../../protocol/check-types.ts';
+import { CreateSnippet } from '../../accounts/snippets/routes.ts';
+import { CreateVariable } from '../../accounts/variables/routes.ts';
+import { channelTypes, type ChannelType } from '../../alert-channels/configs.ts';
+import { configSchemas, CreateChannel, SubscriptionBody } from '../../alert-channels/schema.ts';
+import { groupSchemas } from '../../checks/fields/group-schema.ts';
+import { checkSchemas } from '../../checks/fields/schema.ts';
+import { strict } from '../../http/fields/strict-schema.ts';
+import { CreateBody as CreateLocation } from '../../locations/private-schema.ts';
+import { CreateWindowBody } from '../../maintenance/schema.ts';
+import { CreateBody as CreatePage } from '../../status-pages/schema.ts';
+import { CreateService } from '../../status-pages/service-routes.ts';
+import type { ResourceType } from '../kinds.ts';
 
 /** The schema of the payload of each type of resource: those of the routes that create them. */
 

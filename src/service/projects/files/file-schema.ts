@@ -1,13 +1,13 @@
-import { isFields, itemsOf, type Fields } from '../../json-values.ts';
-import { checkTypes } from '../../protocol/check-types.ts';
-import { channelTypes } from '../alert-channels/configs.ts';
-import { sharedFields } from '../checks/fields/fields.ts';
-import { isIgnored } from '../http/fields/ignored-fields.ts';
-import { strictPartial } from '../http/fields/strict-schema.ts';
+import { isFields, itemsOf, type Fields } from '../../../json-values.ts';
+import { checkTypes } from '../../../protocol/check-types.ts';
+import { channelTypes } from '../../alert-channels/configs.ts';
+import { sharedFields } from '../../checks/fields/fields.ts';
+import { isIgnored } from '../../http/fields/ignored-fields.ts';
+import { strictPartial } from '../../http/fields/strict-schema.ts';
 import Type from 'typebox';
 import { bodySchemas } from './body-schemas.ts';
-import { resourceTypes, typeOfField, type ResourceType } from './kinds.ts';
-import { DeployBody } from './schema.ts';
+import { resourceTypes, typeOfField, type ResourceType } from '../kinds.ts';
+import { DeployBody } from '../schema.ts';
 
 /** One JSON Schema of all files of a project, from the schemas of the API. Editors complete and check files with it. */
 

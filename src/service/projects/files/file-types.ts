@@ -1,6 +1,6 @@
-import { fieldsOf, isFields, itemsOf, type Fields } from '../../json-values.ts';
+import { fieldsOf, isFields, itemsOf, type Fields } from '../../../json-values.ts';
 import { branches, projectSchema } from './file-schema.ts';
-import { resourceTypes, typeOfField } from './kinds.ts';
+import { resourceTypes, typeOfField } from '../kinds.ts';
 
 /** TypeScript types of all resources, from the same schemas as the file schema. Constructs are typed with them. */
 
