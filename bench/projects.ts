@@ -129,7 +129,7 @@ async function measureAll(): Promise<void> {
   const binaries = await postgresBinaries();
   if (binaries !== null) {
     const postgres = await startPostgres(binaries);
-    figures['postgres'] = await measure('postgres', folder, `${postgres.url}postgres`);
+    figures['postgres'] = await measure('postgres', folder, postgres.url('postgres'));
     await postgres.stop();
   }
   await rm(folder, { recursive: true });
