@@ -20,7 +20,11 @@ import {
 /** Runs the files of a project that have code, in a process of their own, and returns what they construct. */
 
 /** Variables that the files do not see. */
-const hidden = /^(SERVICE_API_KEY|API_KEY|SERVICE_ENCRYPTION_KEY|SERVICE_LOCATION_KEY|DATABASE_URL|SMTP_URL)/;
+const hidden =
+  /^(SERVICE_API_KEY|API_KEY|SERVICE_ENCRYPTION_KEY|SERVICE_LOCATION_KEY|DATABASE_URL|SMTP_URL)(_FILE)?$/;
+
+/** How long output may follow the end, which processes of the files' own may hold open. */
+const lastOutputMs = 1_000;
 
 /** Bytes of output that are printed. */
 const mostOutput = 1024 * 1024;
@@ -60,6 +64,10 @@ export async function loadCode(loading: Loading): Promise<CodeAnswer> {
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`cannot be run: ${error.message}`));
     child.once('close', (code, signal) => resolve(endOf(code, signal)));
+    child.once('exit', () => {
+      const drop = () => child.stdio.forEach((stream) => stream?.destroy());
+      setTimeout(drop, lastOutputMs).unref();
+    });
   });
   child.send(order, () => undefined);
   const reason = await ended;
