@@ -19,12 +19,12 @@ const main = resolve(import.meta.dirname, '../src/main.js');
 const numbers = { channels: 10, snippets: 20, variables: 40, groups: 20, windows: 10, checks: 900 };
 
 const requests: readonly (readonly [string, string])[] = [
-  ['URL', 'request: { url: "https://shop.example/N" }'],
-  ['API', 'request: { url: "https://shop.example/N", headers: [{ key: a, value: b }] }'],
+  ['URL', 'request: { url: "https://shop.example/%" }'],
+  ['API', 'request: { url: "https://shop.example/%", headers: [{ key: a, value: b }] }'],
   ['TCP', 'request: { hostname: shop.example, port: 443 }'],
   ['DNS', 'request: { query: shop.example, recordType: A }'],
   ['ICMP', 'request: { hostname: shop.example }'],
-  ['BROWSER', 'scriptFile: ./N.spec.ts'],
+  ['BROWSER', 'scriptFile: ./%.spec.ts'],
 ];
 
 /** Name and text of each file. */
@@ -36,17 +36,17 @@ function files(): Map<string, string> {
     for (let number = 0; number < count; number++)
       all.set(
         `${kind}/${number}.yaml`,
-        `kind: ${kind}\nlogicalId: ${kind}-${number}\n${text(number).replaceAll('N', String(number))}\n`,
+        `kind: ${kind}\nlogicalId: ${kind}-${number}\n${text(number).replaceAll('%', String(number))}\n`,
       );
   };
-  add('alert-channel', numbers.channels, () => 'type: EMAIL\nconfig: { address: opsN@shop.example }');
-  add('snippet', numbers.snippets, () => 'name: snippet-N\nscript: console.log(N)');
-  add('variable', numbers.variables, () => 'key: V_N\nvalue: "N"');
-  add('check-group', numbers.groups, () => 'name: Group N');
+  add('alert-channel', numbers.channels, () => 'type: EMAIL\nconfig: { address: ops%@shop.example }');
+  add('snippet', numbers.snippets, () => 'name: snippet-%\nscript: console.log(%)');
+  add('variable', numbers.variables, () => 'key: V_%\nvalue: "%"');
+  add('check-group', numbers.groups, () => 'name: Group %');
   add(
     'maintenance-window',
     numbers.windows,
-    () => 'name: Window N\nstartsAt: "2035-01-01T00:00:00.000Z"\nendsAt: "2035-01-01T01:00:00.000Z"',
+    () => 'name: Window %\nstartsAt: "2035-01-01T00:00:00.000Z"\nendsAt: "2035-01-01T01:00:00.000Z"',
   );
   add('check', numbers.checks, (number) => {
     const [type = '', request = ''] = requests[number % requests.length] ?? [];
@@ -57,7 +57,7 @@ function files(): Map<string, string> {
       );
     const group = `groupId: { ref: check-group-${number % numbers.groups} }`;
     const channel = `alertChannelSubscriptions: [{ alertChannelId: { ref: alert-channel-${number % numbers.channels} }, activated: true }]`;
-    return `checkType: ${type}\nname: Check N\ntags: [shop]\n${group}\n${channel}\n${request}`;
+    return `checkType: ${type}\nname: Check %\ntags: [shop]\n${group}\n${channel}\n${request}`;
   });
   return all;
 }
