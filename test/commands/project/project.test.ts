@@ -66,12 +66,14 @@ async function run(command: Command, args: readonly string[], env: { [name: stri
   return { code, stdout, stderr };
 }
 
+const unserved = 'warning: No agent serves eu-west-1: runs there are missed until one connects.\n';
+
 test('shows a plan, applies it, and then has nothing to do', async () => {
   const first = await run(plan, []);
   expect([first.code, first.stdout]).toEqual([
     2,
     '+ create  alert-channel/mail\n+ create  check/home\n+ create  snippet/login\n+ create  variable/token\n' +
-      '4 to create, 0 to update, 0 to delete, 0 to detach\n',
+      `4 to create, 0 to update, 0 to delete, 0 to detach\n${unserved}`,
   ]);
   const applied = await run(apply, []);
   expect([applied.code, applied.stderr.replaceAll(/\d+ %\n/g, '')]).toEqual([0, '']);
@@ -86,7 +88,8 @@ test('shows differences of each property, and names secrets', async () => {
   const { stdout } = await run(plan, [], { SHOP_TOKEN: 'another-secret-value' });
   expect(stdout).toBe(
     '~ update  check/home\n    muted: false → true\n    tags: ["shop"] → []\n' +
-      '~ update  variable/token\n    value: (secret value)\n0 to create, 2 to update, 0 to delete, 0 to detach\n',
+      '~ update  variable/token\n    value: (secret value)\n0 to create, 2 to update, 0 to delete, 0 to detach\n' +
+      unserved,
   );
 });
 
