@@ -2,8 +2,6 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
-import { isFields, type Fields } from '../../json-values.ts';
-import { shortened } from '../../shortened.ts';
 import { fieldsOf, isFields, type Fields } from '../../json-values.ts';
 import { textFields } from '../../service/projects/files/file-schema.ts';
 import type { loadCode } from './code/load.ts';
@@ -39,7 +37,6 @@ const endings = ['.yaml', '.yml', '.json'];
 const projectFile = /^project\.(ya?ml|json)$/;
 const adoptionFile = /^adopt\.ya?ml$/;
 
-type Source = { file: string; document: Document; lines: LineCounter; value: unknown };
 /** For files with code: the environment that they see, and where their output is printed. */
 export type Running = { env: Environment; stderr: (text: string) => void };
 
@@ -150,78 +147,6 @@ async function filesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** JSON is YAML, so one parser knows the lines of both. */
-async function parse(folder: string, file: string, problems: string[]): Promise<Source[]> {
-  const { LineCounter, parseAllDocuments } = await import('yaml');
-  const lines = new LineCounter();
-  const text = await readFile(join(folder, file), 'utf8');
-  const parsed = withoutError(() => parseAllDocuments(text, { lineCounter: lines }));
-  if ('problem' in parsed) problems.push(`${file}:1: ${parsed.problem} Correct the syntax.`);
-  const documents = 'value' in parsed && Array.isArray(parsed.value) ? parsed.value : [];
-  for (const { errors } of documents) {
-    for (const { message, linePos } of errors) {
-      problems.push(`${file}:${linePos?.[0].line ?? 1}: ${message.split('\n')[0] ?? ''} Correct the syntax.`);
-    }
-  }
-  return documents
-    .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
-    .flatMap((document) => {
-      const read = withoutError(() => {
-        const value: unknown = document.toJS();
-        if (isCircular(value, [])) throw new Error('an alias is inside of what it names.');
-        return value;
-      });
-      if ('value' in read) return [{ file, document, lines, value: read.value }];
-      const at = document.contents?.range?.[0] ?? 0;
-      problems.push(
-        `${file}:${lines.linePos(at).line}: ${read.problem} Correct the aliases and the nesting.`,
-      );
-      return [];
-    });
-}
-
-/** The library throws for aliases without an anchor, for very many of them, and for deep nesting. */
-function withoutError<T>(read: () => T): { value: T } | { problem: string } {
-  try {
-    return { value: read() };
-  } catch (error) {
-    return { problem: shortened(toError(error).message.split('\n')[0] ?? '', 300) };
-  }
-}
-
-function isCircular(value: unknown, holders: readonly object[]): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (holders.includes(value)) return true;
-  return Object.values(value).some((part) => isCircular(part, [...holders, value]));
-}
-
-const fieldsOfSource = ({ value }: Source): Fields => (isFields(value) ? value : {});
-
-/** The line of the innermost known part of a path. */
-function placeOf({ file, document, lines }: Source, path: readonly (string | number)[]): string {
-  for (let length = path.length; length >= 0; length--) {
-    const node = document.getIn(path.slice(0, length), true);
-    const range = isNode(node) ? node.range : undefined;
-    if (range !== undefined && range !== null) return `${file}:${lines.linePos(range[0]).line}`;
-  }
-  return `${file}:1`;
-}
-
-const isNode = (node: unknown): node is { range?: readonly number[] & { 0: number } } =>
-  typeof node === 'object' && node !== null && 'range' in node;
-
-type Reader = { folder: string; env: Environment | null; defaults: Fields; problems: string[] };
-
-async function resourcesOf(source: Source, reader: Reader): Promise<FileResource[]> {
-  const { value } = source;
-  const items: unknown[] = Array.isArray(value) ? value : [value];
-  const found: FileResource[] = [];
-  for (const [index, item] of items.entries()) {
-    const base = Array.isArray(value) ? [index] : [];
-    const resource = await resourceOf(item, { source, base, reader });
-    if (resource !== null) found.push(resource);
-  }
-  return found;
 type Reader = { folder: string; env: Environment | null; defaults: Fields; problems: string[] };
 
 /** A resource as a file has it. Paths in it are relative to the folder of `file`. */
@@ -230,7 +155,7 @@ type Item = { value: unknown; file: string; place: Place };
 function itemsOfSource(source: Source): Item[] {
   const { file } = source;
   if (projectFile.test(file) || adoptionFile.test(file)) return [];
-  const whole: unknown = source.document.toJS();
+  const whole = source.value;
   const values: unknown[] = Array.isArray(whole) ? whole : [whole];
   return values.map((value, index) => {
     const base = Array.isArray(whole) ? [index] : [];
