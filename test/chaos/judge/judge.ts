@@ -1,4 +1,6 @@
-import type { ChaosCheck, Excuses, Facts, Job, Notification, Probe, StoredResult } from './facts.ts';
+import type { ChaosCheck, Excuses, Facts, Job, Probe, StoredResult } from '../facts.ts';
+import { judgeAlerts } from './alerts.ts';
+import { judgeHeartbeat } from './heartbeats.ts';
 
 /** The oracle's rules, as pure functions of what was seen. */
 
@@ -22,19 +24,22 @@ export type Verdict = {
 /** Milliseconds by which the clocks of targets and of results may differ, and a run may lie across a change of its target. */
 const slackMs = 1_500;
 
+/** Nothing seen yet. */
+export const noVerdict = (): Verdict => ({
+  due: 0,
+  probes: 0,
+  lost: 0,
+  doubled: 0,
+  missed: 0,
+  errored: 0,
+  falseAlerts: 0,
+  alerts: 0,
+  violations: [],
+});
+
 /** Judges a scenario. `excuses` says what its fault may cost. */
 export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
-  const verdict: Verdict = {
-    due: 0,
-    probes: facts.probes.length,
-    lost: 0,
-    doubled: 0,
-    missed: 0,
-    errored: 0,
-    falseAlerts: 0,
-    alerts: 0,
-    violations: [],
-  };
+  const verdict: Verdict = { ...noVerdict(), probes: facts.probes.length };
   const dueOfJob = new Map(facts.jobs.map((job) => [job.id, job]));
   const resultsOf = grouped(facts.results, ({ checkId }) => checkId);
   const probesOf = grouped(facts.probes, ({ check }) => check);
@@ -49,8 +54,25 @@ export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
       results,
       verdict,
     });
-    const settled = results.filter(({ stoppedAt }) => stoppedAt < facts.settledAt);
-    judgeAlerts(check, notificationsOf.get(check.id) ?? [], { results: settled, excuses, verdict });
+  }
+  for (const check of facts.heartbeats)
+    verdict.violations.push(...judgeHeartbeat(check, resultsOf.get(check.id) ?? [], facts));
+  const loggedOf = grouped(facts.logged, ({ checkId }) => checkId);
+  for (const check of [...facts.checks, ...facts.heartbeats]) {
+    const { alerts, falseAlerts, violations } = judgeAlerts(
+      check,
+      {
+        followed: facts.followed,
+        settledAt: facts.settledAt,
+        results: resultsOf.get(check.id) ?? [],
+        logged: loggedOf.get(check.id) ?? [],
+        received: notificationsOf.get(check.id) ?? [],
+      },
+      excuses,
+    );
+    verdict.alerts += alerts;
+    verdict.falseAlerts += falseAlerts;
+    verdict.violations.push(...violations);
   }
   if (facts.stuckJobs > 0) verdict.violations.push(`${facts.stuckJobs} jobs stay leased`);
   return verdict;
@@ -168,6 +190,7 @@ function judgeStatus(check: ChaosCheck, { result, due, excuses, verdict }: Statu
   const touched = check.bad.some(({ from, to }) => from < span.to && span.from < to);
   const inside = check.bad.some(({ from, to }) => from < span.from && span.to < to);
   const passed = result.status === 'passed';
+  if (result.status === 'failed' && result.reason?.owner !== 'target') say('failed is for faults of targets');
   if (inside && passed) say('its target failed all that time');
   if (!touched && !passed) say('its target was well all that time');
 }
@@ -183,9 +206,11 @@ type ProbesContext = {
 function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: ProbesContext): void {
   const { facts, results, verdict } = context;
   const runs = results.filter(({ missed }) => missed === null);
+  const reported = new Set(runs.map(({ jobId }) => jobId));
+  // Each delivery may have probed, and one of them made the result: of a run that ended as missed, none did.
   const jobs = context.jobs.map((job) => ({
     job,
-    spare: Math.max(0, Math.max(job.deliveries, job.tokens) - 1),
+    spare: Math.max(0, Math.max(job.deliveries, job.tokens) - 1, reported.has(job.id) ? 0 : job.deliveries),
   }));
   for (const { at } of probes) {
     if (at < facts.from || at >= facts.to) continue;
@@ -200,64 +225,4 @@ function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: Probe
     if (lost !== undefined) lost.spare -= 1;
     else verdict.violations.push(`${check.name}: the probe at ${timeOf(at)} has no result`);
   }
-}
-
-type AlertsContext = { results: readonly StoredResult[]; excuses: Excuses; verdict: Verdict };
-
-/** One notification per change from passing to failing and back, in that order. */
-function judgeAlerts(check: ChaosCheck, all: readonly Notification[], context: AlertsContext): void {
-  const { results, excuses, verdict } = context;
-  const accepted = all.filter((notification) => notification.accepted);
-  const seen = new Set<string>();
-  const types: string[] = [];
-  for (const { id, type } of accepted) {
-    if (seen.has(id)) {
-      if (excuses.repeated !== true)
-        verdict.violations.push(`${check.name}: the notification ${type} came twice`);
-      continue;
-    }
-    seen.add(id);
-    // Degraded on the way from failing to passing: no state of its own here.
-    types.push(
-      type === 'ALERT_DEGRADED_RECOVERY' && types.at(-1) === 'ALERT_FAILURE' ? 'ALERT_RECOVERY' : type,
-    );
-  }
-  verdict.alerts += types.length;
-  const falsely = check.bad.length === 0 ? types.filter((type) => type === 'ALERT_FAILURE').length : 0;
-  if (falsely > 0) {
-    verdict.falseAlerts += falsely;
-    verdict.violations.push(`${check.name}: ${falsely} alerts of a failure that never was`);
-  }
-  const expected = changesOf(results);
-  const got = types.join(' ');
-  if (got === expected.join(' ')) return;
-  if (excuses.dropped === true && isShortened(types, expected)) return;
-  verdict.violations.push(
-    `${check.name}: notified of [${got}], but its runs changed as [${expected.join(' ')}]`,
-  );
-}
-
-/** Whether `types` is `expected` without some: in order, and with the same end. */
-function isShortened(types: readonly string[], expected: readonly string[]): boolean {
-  const last = expected.at(-1) ?? 'ALERT_RECOVERY';
-  let at = 0;
-  for (const type of expected) if (type === types[at]) at += 1;
-  return at === types.length && (types.at(-1) ?? 'ALERT_RECOVERY') === last;
-}
-
-/** What the results of a check, in the order of their starts, should have told its channels. */
-function changesOf(results: readonly StoredResult[]): string[] {
-  const changes: string[] = [];
-  let failing = false;
-  const runs = results
-    .filter(
-      ({ resultType, status }) => resultType === 'FINAL' && (status === 'passed' || status === 'failed'),
-    )
-    .sort((a, b) => a.startedAt - b.startedAt);
-  for (const { status } of runs) {
-    if ((status === 'failed') === failing) continue;
-    failing = !failing;
-    changes.push(failing ? 'ALERT_FAILURE' : 'ALERT_RECOVERY');
-  }
-  return changes;
 }
