@@ -79,7 +79,7 @@ export function layOut({ root, tree, node, epoch }) {
       `Architecture: ${architecture}`,
       `Maintainer: ${maintainer}`,
       `Installed-Size: ${Math.ceil(sizeOf(tree) / 1024)}`,
-      `Depends: libc6 (>= ${needs}), libstdc++6, ca-certificates`,
+      `Depends: libc6 (>= ${needs}), libstdc++6, ${needsAtomic(join(home, 'node/bin/node')) ? 'libatomic1, ' : ''}ca-certificates`,
       'Recommends: systemd (>= 250)',
       'Suggests: chromium, ffmpeg, postgresql',
       'Section: net',
@@ -163,6 +163,9 @@ function glibcOf(files) {
   ]);
   return `2.${Math.max(28, ...found.map(([, minor]) => Number(minor)))}`;
 }
+
+/** Whether a program needs libatomic, as Node from release 25 on does. */
+const needsAtomic = (program) => /\0libatomic\.so\.1\0/.test(readFileSync(program).toString('latin1'));
 
 function sizeOf(path) {
   return readdirSync(path, { recursive: true, withFileTypes: true })

@@ -163,7 +163,7 @@ describe('the commands of', () => {
       const { code, output } = await readPage(path, shellOf(path), here, folder);
       expect({ code, output: code === 0 ? '' : output.slice(-3000) }).toEqual({ code: 0, output: '' });
     },
-    150_000,
+    300_000,
   );
 });
 
