@@ -46,7 +46,7 @@ function run(command, args, options = {}) {
 
 const tail = (text) => text.trim().split('\n').slice(-15).join('\n');
 
-/** Node 20.19, 22, 24 and 26 are tested. */
+/** Node 22, 24 and 26 are tested; Node 20.19 works until a dependency needs a newer one (docs/upgrade.md). */
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major < 20 || (major === 20 && minor < 19)) {

@@ -133,9 +133,7 @@ export const exportLine = {
     overwrite: { type: 'boolean', default: false, help: 'writes over files that differ' },
   },
   variables: ['accountKey', 'connection', 'common'],
-  examples: [
-    { command: 'location-agent export monitoring', does: 'writes all resources as files in monitoring' },
-  ],
+  examples: [{ command: 'location-agent export account', does: 'writes all resources as files in account' }],
   exitCodes: {
     0: null,
     2: 'files would be overwritten, or the service cannot be reached',

@@ -10,6 +10,7 @@ import {
   type HeartbeatEvent as EventRow,
 } from './statements.ts';
 import { createPartitions } from '../db/partitions.ts';
+import { countListed } from '../db/count-rows.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { conflict, notFound } from '../http/errors.ts';
 import { recordPing } from './pings.ts';
@@ -117,9 +118,12 @@ function listRoute(api: PublicApi, { db, now }: ApiDeps): void {
       },
       config: { listIn: 'events' },
     },
-    async ({ accountId, params, query }) => {
+    async (request) => {
+      const { accountId, params, query } = request;
       const checkId = await heartbeatId(db, accountId, params.checkId);
       const { limit } = query;
+      request.countAll = () =>
+        countListed(db, (counting, page) => listHeartbeatEvents(counting, { accountId, checkId, ...page }));
       const events = await listHeartbeatEvents(db, { accountId, checkId, limit, offset: offsetOf(query) });
       return { events: events.map(present), stats: await statsOf(db, { accountId, checkId, now: now() }) };
     },

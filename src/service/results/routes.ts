@@ -5,6 +5,7 @@ import { checkTypes } from '../../protocol/check-types.ts';
 import { Reason } from '../../protocol/reasons.ts';
 import { Artifact, LogEntry, resultStatuses, Timings, type ResultStatus } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { countListed } from '../db/count-rows.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
 import { findResult, listResults, type ResultFilter, type ResultRow } from './statements.ts';
@@ -178,19 +179,21 @@ type Filter = {
   to?: number;
 };
 
-/** Reads results of a check. Throws 400 or 404. */
+/** Reads results of a check, and lets the answer count all of them. Throws 400 or 404. */
 async function list(
   db: Queryable,
-  { accountId, checkId }: { accountId: string; checkId: string },
+  request: FastifyRequest,
+  { checkId }: { checkId: string },
   query: Filter,
   page: Pick<ResultFilter, 'limit' | 'offset' | 'after'>,
 ): Promise<ResultRow[]> {
+  const { accountId } = request;
   if (query.from !== undefined && query.to !== undefined && query.from > query.to) {
     throw badRequest({ from: ['must not be after to'] });
   }
   const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
   if (check === undefined) throw notFound('check', checkId, 'checkId');
-  return listResults(db, {
+  const filter = {
     accountId,
     checkId,
     runLocation: query.location ?? null,
@@ -201,8 +204,9 @@ async function list(
     sequenceId: query.sequenceId ?? null,
     from: instant(query.from),
     to: instant(query.to),
-    ...page,
-  });
+  };
+  request.countAll = () => countListed(db, (counting, all) => listResults(counting, { ...filter, ...all }));
+  return listResults(db, { ...filter, ...page });
 }
 
 /** Routes that list and read check results. */
@@ -231,10 +235,10 @@ export function registerCheckResults(
       },
     },
     async (request) => {
-      const { accountId, query } = request;
+      const { query } = request;
       const { checkId } = request.params;
       const page = { limit: query.limit, offset: offsetOf(query) };
-      const rows = await list(db, { accountId, checkId }, { ...query, ...windowOf(query, now()) }, page);
+      const rows = await list(db, request, { checkId }, { ...query, ...windowOf(query, now()) }, page);
       return (await present(request, rows)).map(presentListedResult);
     },
   );
@@ -242,7 +246,7 @@ export function registerCheckResults(
   api.get(
     '/v2/check-results/:checkId',
     {
-      config: atMost(60, '1 minute'),
+      config: { ...atMost(60, '1 minute'), isByCursor: true },
       schema: {
         operationId: 'listCheckResultsByCursor',
         tags: ['Results'],
@@ -253,7 +257,7 @@ export function registerCheckResults(
       },
     },
     async (request) => {
-      const { accountId, query } = request;
+      const { query } = request;
       const { nextId, limit, fields } = query;
       const time = nextId === undefined ? null : timeOfUuidv7(nextId);
       if (nextId !== undefined && time === null)
@@ -261,7 +265,7 @@ export function registerCheckResults(
       const after = nextId === undefined || time === null ? null : { id: nextId, startedAt: new Date(time) };
       // One more than shown, to find out whether there is another page.
       const page = { limit: limit + 1, offset: 0, after };
-      const rows = await list(db, { accountId, checkId: request.params.checkId }, query, page);
+      const rows = await list(db, request, request.params, query, page);
       const shown = rows.slice(0, limit);
       const entries = (await present(request, shown)).map(presentListedResult);
       return {

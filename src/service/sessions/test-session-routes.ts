@@ -6,7 +6,7 @@ import { sealVariables } from '../engine/encryption.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { checkStatusesOf, testSessionStatus, testStatuses } from './rules.ts';
-import { listSessions, type SessionInShort } from './lists.ts';
+import { countSessions, listSessions, type SessionInShort } from './lists.ts';
 import { checkRoom, planSessionRuns, startSessions } from './sessions.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
@@ -199,6 +199,7 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
         statuses,
         ...pageOfSpan(query),
       } as const;
+      request.countAll = () => countSessions(deps.db, filter);
       return (await listSessions(deps, filter)).map((session) => ({
         ...present(session, request),
         ...(session.isPartial ? { isPartial: true } : {}),
