@@ -6,9 +6,10 @@ import { useMay } from '../base/user.ts';
 import { readChoices, type Choices } from '../edit/choices.ts';
 import type { FieldContext } from '../edit/field.tsx';
 import type { Body } from '../edit/fields/row.ts';
-import { FormSection, messageOf } from '../edit/form.tsx';
+import { FormSection, messageOf, nameIn } from '../edit/form.tsx';
 import { changesOf, withValue } from '../edit/values.ts';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { ChoiceField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Problem, Shown } from '../parts/notice.tsx';
@@ -99,7 +100,7 @@ function GroupForm({ id, initial, choices }: { id: string | null; initial: Body;
             {section.leaving && <LeavingField of={section.leaving} context={context} />}
           </FormSection>
         ))}
-        <AsText method={method} path={path} body={sent} />
+        <AsText method={method} path={path} body={body} resource={{ kind: 'check-group', name: nameIn(body) }} />
       </Form>
     </div>
   );

@@ -6,7 +6,8 @@ import type { PageProps } from '../base/page.ts';
 import { Copy } from '../parts/copy.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { ManyField, Rows } from '../parts/form/lists.tsx';
@@ -186,7 +187,7 @@ function PageForm({ stored, reload }: { stored: StatusPage | null; reload: () =>
             {text('redirectTo', 'Link of the heading', 'Empty: the page itself')}
             <ColorFields value={body.colors} errors={errors} onChange={(colors) => change({ colors })} />
           </section>
-          <AsText method={method} path={path} body={body} />
+          <AsText method={method} path={path} body={body} resource={{ kind: 'status-page', name: body.url }} />
         </Form>
         {stored !== null && <Beside page={stored} />}
       </div>
