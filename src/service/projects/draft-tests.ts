@@ -88,10 +88,16 @@ export async function startTest(
   run: { name: string; options: TestOptions },
 ): Promise<StartedTest> {
   const { started, runs, skipped: left } = await startDrafts(deps, ready, run);
-  const named = ({ checkId, ...rest }: SkippedDraft) => ({ logicalId: logicalIds.get(checkId) ?? '', ...rest });
+  const named = ({ checkId, ...rest }: SkippedDraft) => ({
+    logicalId: logicalIds.get(checkId) ?? '',
+    ...rest,
+  });
   return {
     started,
-    checks: runs.map(({ definitionId, ...rest }) => ({ logicalId: logicalIds.get(definitionId) ?? '', ...rest })),
+    checks: runs.map(({ definitionId, ...rest }) => ({
+      logicalId: logicalIds.get(definitionId) ?? '',
+      ...rest,
+    })),
     skipped: [...skipped, ...left].map(named),
   };
 }

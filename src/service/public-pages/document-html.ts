@@ -21,7 +21,11 @@ const head = (title: string) => `<head>
 /** The complete document around `main`. */
 export function documentHtml(
   page: StatusPageRow,
-  { title, main, theme: themeCss }: { title: string; main: string; /** Its colours; absent = the page's own. */ theme?: string },
+  {
+    title,
+    main,
+    theme: themeCss,
+  }: { title: string; main: string; /** Its colours; absent = the page's own. */ theme?: string },
 ): string {
   const { name, url, description, defaultTheme, logo, favicon, redirectTo } = page;
   const theme = defaultTheme === 'AUTO' ? '' : ` data-theme="${defaultTheme.toLowerCase()}"`;

@@ -19,7 +19,10 @@ import { dayText, durationText, wordOf } from './words.ts';
 
 export function pageHtml(
   view: PageView,
-  { canSubscribe, theme }: { canSubscribe: boolean; /** Address of its colours; absent = the page's own. */ theme?: string },
+  {
+    canSubscribe,
+    theme,
+  }: { canSubscribe: boolean; /** Address of its colours; absent = the page's own. */ theme?: string },
 ): string {
   const { page, state, cards, open, past, running, scheduled, pastMaintenances, now } = view;
   const [first] = cards;

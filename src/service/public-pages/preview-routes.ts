@@ -3,7 +3,6 @@ import Type from 'typebox';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { fieldsOf, parsedJson } from '../../json-values.ts';
 import { rolledBack } from '../db/rolled-back.ts';
-import { EncryptionError } from '../engine/encryption.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
@@ -42,7 +41,10 @@ const tags = ['Status pages'];
 const PreviewQuery = strict(
   Type.Object({
     id: Type.Optional(
-      Type.String({ maxLength: 64, description: 'The stored page that the body would replace; its incidents are shown.' }),
+      Type.String({
+        maxLength: 64,
+        description: 'The stored page that the body would replace; its incidents are shown.',
+      }),
     ),
   }),
 );
@@ -96,6 +98,17 @@ export function registerPreviewTheme(app: FastifyInstance): void {
   });
 }
 
+/** Null = not sealed by `seal` of this service. */
+function opened(encryption: ApiDeps['encryption'], token: string): Sealed | null {
+  try {
+    const text = inflateRawSync(Buffer.from(encryption.open(token), 'base64url')).toString();
+    return fieldsOf(parsedJson(text)) as Sealed; // its own format
+  } catch {
+    // Other sealed texts have no compressed body.
+    return null;
+  }
+}
+
 /** Registers the routes that make and show a preview. */
 export function registerStatusPagePreviews(api: PublicApi, deps: ApiDeps): void {
   const { encryption, now } = deps;
@@ -105,13 +118,8 @@ export function registerStatusPagePreviews(api: PublicApi, deps: ApiDeps): void 
 
   /** Throws 404. */
   function open(token: string, accountId: string): Sealed {
-    try {
-      const text = inflateRawSync(Buffer.from(encryption.open(token), 'base64url')).toString();
-      const sealed = fieldsOf(parsedJson(text)) as Sealed; // sealed by this service
-      if (sealed.accountId === accountId && sealed.until > now()) return sealed;
-    } catch (error) {
-      if (!(error instanceof EncryptionError)) throw error;
-    }
+    const sealed = opened(encryption, token);
+    if (sealed?.accountId === accountId && sealed.until > now()) return sealed;
     throw new HttpError(404, 'This preview has expired, or it never existed.');
   }
 
@@ -130,7 +138,10 @@ export function registerStatusPagePreviews(api: PublicApi, deps: ApiDeps): void 
         body: CreateBody,
         response: {
           201: Type.Object(
-            { url: Type.String({ description: 'Path of the preview, relative to the service.' }), expiresAt: dateTime },
+            {
+              url: Type.String({ description: 'Path of the preview, relative to the service.' }),
+              expiresAt: dateTime,
+            },
             { description: 'The preview can be read' },
           ),
           ...errorResponses(400, 404, 413, 415),
@@ -140,7 +151,13 @@ export function registerStatusPagePreviews(api: PublicApi, deps: ApiDeps): void 
     async (request, reply) => {
       const { accountId } = request;
       const { id = null } = request.query;
-      const { id: _id, accountId: _account, created_at: _created, updated_at: _updated, ...body } = request.body;
+      const {
+        id: _id,
+        accountId: _account,
+        created_at: _created,
+        updated_at: _updated,
+        ...body
+      } = request.body;
       const until = now() + lifetimeMs;
       const token = seal({ accountId, id, until, body });
       if (token.length > maxToken)
@@ -160,7 +177,8 @@ export function registerStatusPagePreviews(api: PublicApi, deps: ApiDeps): void 
         operationId: 'getStatusPagePreview',
         tags,
         summary: 'A preview of a status page, as HTML',
-        description: 'Use the address that previewStatusPage returns. The document has no scripts and runs none.',
+        description:
+          'Use the address that previewStatusPage returns. The document has no scripts and runs none.',
         querystring: strict(Type.Object({ token: Type.String({ maxLength: maxToken }) })),
         response: {
           200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } },

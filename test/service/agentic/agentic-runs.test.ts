@@ -119,7 +119,11 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
     test('a check that is not saved is tried, with what the account had, and leaves no check', async () => {
       const { db, service, checks } = bench;
       const { status, body } = await service.call('POST', '/v1/checks/agentic/try', {
-        body: { name: 'Tried', prompt: 'Buy a hat.', environmentVariables: [{ key: 'T', value: 'hidden-value', secret: true }] },
+        body: {
+          name: 'Tried',
+          prompt: 'Buy a hat.',
+          environmentVariables: [{ key: 'T', value: 'hidden-value', secret: true }],
+        },
       });
       expect(status).toBe(201);
       const stored = JSON.stringify(await db.query('select * from checks'));

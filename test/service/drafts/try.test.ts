@@ -66,7 +66,9 @@ test('runs a body once, and stores no check', async () => {
   expect((await api.call('GET', '/v1/checks')).body).toEqual([]);
   expect((await api.call('GET', '/v1/check-statuses')).body).toEqual([]);
   expect((await api.call('GET', '/v1/checks-overview')).body).toMatchObject({ totals: { all: 0 } });
-  expect((await api.call('DELETE', `/v1/test-sessions/${String(started.body['testSessionId'])}`)).status).toBe(204);
+  expect(
+    (await api.call('DELETE', `/v1/test-sessions/${String(started.body['testSessionId'])}`)).status,
+  ).toBe(204);
   expect(await api.db.query('select 1 from checks')).toEqual([]);
 });
 
@@ -90,17 +92,23 @@ test('with an id, stored secrets count, and so do those of the group and the acc
   expect((await attempt('api', changed, `?id=${String(stored['id'])}`)).status).toBe(201);
   const [job] = await agent.claim();
   const text = JSON.stringify(job);
-  for (const secret of ['secret-of-check', 'secret-of-group', 'secret-of-account']) expect(text).toContain(secret);
+  for (const secret of ['secret-of-check', 'secret-of-group', 'secret-of-account'])
+    expect(text).toContain(secret);
   expect(text).toContain('?{{C}}{{G}}{{A}}');
   // What waits for the agent is encrypted, and the stored check is as it was.
   expect(JSON.stringify(await api.db.query('select * from checks'))).not.toContain('secret-of');
-  expect((await api.call('GET', `/v1/checks/${String(stored['id'])}`)).body).toMatchObject({ request: { url } });
+  expect((await api.call('GET', `/v1/checks/${String(stored['id'])}`)).body).toMatchObject({
+    request: { url },
+  });
   expect((await api.call<Fields[]>('GET', '/v1/checks')).body).toHaveLength(1);
 });
 
 test('refuses what a new check is refused for, and ids of other checks', async () => {
   const wrong = { name: 'Tried', request: { url } };
-  const [tried, created] = [await attempt('url', wrong), await api.call('POST', '/v1/checks/url', { body: wrong })];
+  const [tried, created] = [
+    await attempt('url', wrong),
+    await api.call('POST', '/v1/checks/url', { body: wrong }),
+  ];
   expect([tried.status, tried.body]).toEqual([created.status, created.body]);
   expect((await attempt('url', { ...body, privateLocations: ['mars'] })).body).toMatchObject({
     attributes: { 'privateLocations.0': [expect.stringContaining('mars')] },
@@ -111,12 +119,16 @@ test('refuses what a new check is refused for, and ids of other checks', async (
   const other = await made('/v1/checks/tcp', { ...body, request: { hostname: 'db.example', port: 1 } });
   for (const id of [String(other['id']), '0198f0a0-0000-7000-8000-000000000000', 'x'])
     expect((await attempt('url', body, `?id=${id}`)).status).toBe(404);
-  expect((await attempt('heartbeat', { name: 'B', heartbeat: { period: 1, periodUnit: 'hours' } })).status).toBe(405);
+  expect(
+    (await attempt('heartbeat', { name: 'B', heartbeat: { period: 1, periodUnit: 'hours' } })).status,
+  ).toBe(405);
   expect(await agent.claim()).toEqual([]);
 });
 
 test('says why a check cannot be run', async () => {
-  expect((await attempt('url', { ...body, privateLocations: [], locations: ['eu-west-1'] })).body).toMatchObject({
+  expect(
+    (await attempt('url', { ...body, privateLocations: [], locations: ['eu-west-1'] })).body,
+  ).toMatchObject({
     attributes: { locations: ['has a location that no agent has joined yet'] },
   });
   const group = await made('/v2/check-groups', { name: 'Nowhere' });

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { Refused } from '../base/service.ts';
+import { Refused, Unreachable } from '../base/service.ts';
 import { milliseconds } from '../base/words.ts';
 import type { FieldErrors } from '../parts/form/field.tsx';
 import { ChoiceField } from '../parts/form/inputs.tsx';
@@ -120,6 +120,13 @@ export function TestRun({
   );
 }
 
+/** The session now, and its results if there are new ones. */
+async function read({ session, results }: State, signal: AbortSignal): Promise<State> {
+  const next = await readSession(session.testSessionId, signal);
+  const isSame = next.results.length === results.length;
+  return { session: next, results: isSame ? results : await readResults(next, signal) };
+}
+
 /** Reads the session until its run is over, and its results when there are new ones. */
 function usePolling(state: State | null, setState: (state: State) => void): void {
   useEffect(() => {
@@ -128,18 +135,12 @@ function usePolling(state: State | null, setState: (state: State) => void): void
     if (session.status !== 'RUNNING' && session.results.length === results.length) return;
     const ending = new AbortController();
     const timer = setTimeout(() => {
-      readSession(session.testSessionId, ending.signal)
-        .then(async (next) => ({
-          session: next,
-          results:
-            next.results.length === results.length
-              ? results
-              : await readResults(next, ending.signal),
-        }))
-        .then(setState, (error: unknown) => {
-          if (ending.signal.aborted) return;
-          sayFailed(error);
-        });
+      read(state, ending.signal).then(setState, (error: unknown) => {
+        if (ending.signal.aborted) return;
+        // The run goes on while the service cannot be reached.
+        if (error instanceof Unreachable) setState({ ...state });
+        else sayFailed(error);
+      });
     }, pollMs);
     return () => {
       clearTimeout(timer);

@@ -58,7 +58,11 @@ export function Page() {
       <header class="page-head">
         <h1>Reports</h1>
         <div class="buttons">
-          <button type="button" disabled={rows.length === 0} onClick={() => saveAs(toCsv(rows), { name: 'report.csv', type: 'text/csv' })}>
+          <button
+            type="button"
+            disabled={rows.length === 0}
+            onClick={() => saveAs(toCsv(rows), { name: 'report.csv', type: 'text/csv' })}
+          >
             Download as CSV
           </button>
         </div>

@@ -182,12 +182,7 @@ function VariableDialog({
           error={errorAt(errors, 'locked')}
           onChange={(locked) => change({ locked })}
         />
-        <AsText
-          method={method}
-          path={to}
-          body={body}
-          resource={{ kind: 'variable', name: body.key }}
-        />
+        <AsText method={method} path={to} body={body} resource={{ kind: 'variable', name: body.key }} />
       </Form>
     </Dialog>
   );

@@ -9,7 +9,7 @@ const nameOf = (name: string) => (plain.test(name) && !words.test(name) ? name :
 const isBlock = (text: string): boolean =>
   text.includes('\n') &&
   !/^\s/.test(text) &&
-  !/\n\n$/.test(text) &&
+  !text.endsWith('\n\n') &&
   // Characters that YAML would change or refuse.
   !/[^\n\t\u0020-\u007e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]/.test(text) &&
   !/[ \t]$/m.test(text);
@@ -18,7 +18,10 @@ function textOf(text: string, indent: string): string {
   if (plain.test(text) && !words.test(text)) return text;
   if (!isBlock(text)) return JSON.stringify(text);
   const lines = text.replace(/\n$/, '').split('\n');
-  return [text.endsWith('\n') ? '|' : '|-', ...lines.map((line) => (line === '' ? '' : `${indent}${line}`))].join('\n');
+  return [
+    text.endsWith('\n') ? '|' : '|-',
+    ...lines.map((line) => (line === '' ? '' : `${indent}${line}`)),
+  ].join('\n');
 }
 
 const isEmpty = (value: object) => Object.keys(value).length === 0;
