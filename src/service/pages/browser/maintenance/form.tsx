@@ -115,6 +115,7 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
         )}
       </PageHead>
       <Form
+        isReadOnly={!mayWrite}
         message={form.message}
         onSubmit={() => void save()}
         buttons={
@@ -241,12 +242,14 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
           errors={errors}
           onChange={(statusPageVisibility) => change({ statusPageVisibility })}
         />
-        <AsText
-          method={method}
-          path={path}
-          body={body}
-          resource={{ kind: 'maintenance-window', name: body.name }}
-        />
+        {mayWrite && (
+          <AsText
+            method={method}
+            path={path}
+            body={body}
+            resource={{ kind: 'maintenance-window', name: body.name }}
+          />
+        )}
       </Form>
     </>
   );

@@ -97,6 +97,7 @@ function PageForm({ stored, reload }: { stored: StatusPage | null; reload: () =>
       </PageHead>
       <div class="with-preview">
         <Form
+          isReadOnly={!mayWrite}
           message={form.message}
           onSubmit={() => void save()}
           buttons={
@@ -186,12 +187,14 @@ function PageForm({ stored, reload }: { stored: StatusPage | null; reload: () =>
             {text('redirectTo', 'Link of the heading', 'Empty: the page itself')}
             <ColorFields value={body.colors} errors={errors} onChange={(colors) => change({ colors })} />
           </section>
-          <AsText
-            method={method}
-            path={path}
-            body={body}
-            resource={{ kind: 'status-page', name: body.url }}
-          />
+          {mayWrite && (
+            <AsText
+              method={method}
+              path={path}
+              body={body}
+              resource={{ kind: 'status-page', name: body.url }}
+            />
+          )}
         </Form>
         <Beside stored={stored} body={body} />
       </div>

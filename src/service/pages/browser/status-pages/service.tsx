@@ -73,6 +73,7 @@ function ServiceForm({ stored }: { stored: Service | null }) {
         )}
       </PageHead>
       <Form
+        isReadOnly={!mayWrite}
         message={form.message}
         onSubmit={() => void save()}
         buttons={
@@ -100,12 +101,14 @@ function ServiceForm({ stored }: { stored: Service | null }) {
             onChange={(checkIds) => change({ checkIds })}
           />
         </section>
-        <AsText
-          method={method}
-          path={path}
-          body={body}
-          resource={{ kind: 'status-page-service', name: body.name }}
-        />
+        {mayWrite && (
+          <AsText
+            method={method}
+            path={path}
+            body={body}
+            resource={{ kind: 'status-page-service', name: body.name }}
+          />
+        )}
       </Form>
     </>
   );

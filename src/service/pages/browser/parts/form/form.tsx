@@ -78,11 +78,14 @@ export function Form({
   message,
   children,
   buttons,
+  isReadOnly = false,
 }: {
   onSubmit: () => void;
   message: string | null;
   children: ComponentChildren;
   buttons: ComponentChildren;
+  /** Shows the fields to keys that may not change them. */
+  isReadOnly?: boolean;
 }) {
   return (
     <form
@@ -98,7 +101,9 @@ export function Form({
           {message}
         </p>
       )}
-      {children}
+      <fieldset class="fields" role="presentation" disabled={isReadOnly}>
+        {children}
+      </fieldset>
       <div class="buttons sticky">{buttons}</div>
     </form>
   );
