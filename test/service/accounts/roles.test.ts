@@ -148,6 +148,8 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
     'DELETE /v1/incidents/{id}/updates/{updateId}',
   ],
   READ_ONLY: [
+    'POST /v1/status-pages/previews',
+    'GET /v1/status-pages/previews/page',
     'GET /v1/projects',
     'GET /v1/projects/{logicalId}',
     'GET /v1/projects/{logicalId}/deployments',

@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Refused, send, withQuery } from '../base/service.ts';
 import { Badge } from '../parts/badge.tsx';
-import { sayFailed } from '../parts/messages.tsx';
 import type { PageBody, StatusPage } from './pages.ts';
 import { Subscribers } from './subscribers.tsx';
 
@@ -31,42 +30,40 @@ export function Beside({ stored, body }: { stored: StatusPage | null; body: Page
 
 /** Waits for a pause in typing. */
 const pauseMs = 600;
+/** After a failure of the service. */
+const againMs = 3000;
+
+const made = (id: string | null, text: string, signal: AbortSignal) =>
+  send<{ url: string }>('POST', withQuery('/v1/status-pages/previews', { id }), JSON.parse(text), signal);
 
 /** The page as it would be saved. While the form is not correct, the last preview stays. */
 function Preview({ id, body }: { id: string | null; body: PageBody }) {
   const [shown, setShown] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
+  const [turn, setTurn] = useState(0);
   const text = JSON.stringify(body);
   const isIncomplete = body.name === '' || body.url === '';
   useEffect(() => {
     if (isIncomplete) return;
     const ending = new AbortController();
-    const timer = setTimeout(
-      () => {
-        send<{ url: string }>(
-          'POST',
-          withQuery('/v1/status-pages/previews', { id }),
-          JSON.parse(text),
-          ending.signal,
-        ).then(
-          ({ url }) => {
-            setShown(url);
-            setProblem(null);
-          },
-          (error: unknown) => {
-            if (ending.signal.aborted) return;
-            if (error instanceof Refused) setProblem(wordsOf(error));
-            else sayFailed(error);
-          },
-        );
-      },
-      shown === null ? 0 : pauseMs,
-    );
+    const timers: ReturnType<typeof setTimeout>[] = [];
+    const failed = (error: unknown) => {
+      if (ending.signal.aborted) return;
+      const isFault = error instanceof Refused && error.status < 500;
+      setProblem(isFault ? wordsOf(error) : 'The service cannot make a preview at the moment.');
+      if (!isFault) timers.push(setTimeout(() => setTurn(turn + 1), againMs));
+    };
+    const make = () =>
+      made(id, text, ending.signal).then(({ url }) => {
+        setShown(url);
+        setProblem(null);
+      }, failed);
+    timers.push(setTimeout(() => void make(), shown === null ? 0 : pauseMs));
     return () => {
-      clearTimeout(timer);
+      for (const timer of timers) clearTimeout(timer);
       ending.abort();
     };
-  }, [id, text, isIncomplete]);
+  }, [id, text, isIncomplete, turn]);
   const hint = isIncomplete ? 'The preview needs a name and an address.' : problem;
   return (
     <section class="card" aria-labelledby="preview">
