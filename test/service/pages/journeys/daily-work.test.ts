@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)('with the keyboard only, on a phone', { timeout: 1
     await press(field('Secret'), 'Space');
     await type(field('Value'), 'first-secret-value');
     await press(page.getByText('As JSON, curl or file'));
-    await page.getByLabel('file shop-token.yaml').waitFor();
+    await field('file shop-token.yaml').waitFor();
     expect(await page.getByRole('dialog').innerText()).not.toContain('first-secret-value');
     await fits(page);
     await press(button('Create variable'));

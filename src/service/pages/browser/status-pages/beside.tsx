@@ -69,7 +69,7 @@ function Preview({ id, body }: { id: string | null; body: PageBody }) {
     <section class="card" aria-labelledby="preview">
       <h2 id="preview">Preview</h2>
       <p class="hint" aria-live="polite">
-        {hint ?? 'The page as the form has it. It is not saved yet.'}
+        {hint ?? 'The page as the form has it, also before you save it.'}
       </p>
       {shown !== null && <iframe class="preview" title="Preview of the page" src={shown} sandbox="" />}
     </section>
