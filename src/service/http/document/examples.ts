@@ -247,11 +247,11 @@ const changes: { readonly [operationId: string]: Body } = {
 
 /** A check is tried, and a page previewed, with the body that creates it. Heartbeats have nothing to try. */
 const tries = Object.fromEntries(
-  Object.entries(creates).flatMap(([name, body]) =>
-    /^create\w+Check$/.test(name) && name !== 'createHeartbeatCheck'
-      ? [[name.replace('create', 'try'), body]]
-      : [],
-  ),
+  Object.entries(creates).flatMap(([name, body]): [string, Body][] => {
+    if (name === 'createStatusPage') return [['previewStatusPage', body]];
+    const isTried = /^create\w+Check$/.test(name) && name !== 'createHeartbeatCheck';
+    return isTried ? [[name.replace('create', 'try'), body]] : [];
+  }),
 );
 
 /** The example of each body of JSON, by operationId. */
@@ -259,5 +259,4 @@ export const bodyExamples: { readonly [operationId: string]: Body } = {
   ...creates,
   ...changes,
   ...tries,
-  previewStatusPage: creates.createStatusPage,
 };
