@@ -160,6 +160,7 @@ const floors: Record<string, readonly string[]> = {
     'sessions',
     'triggers',
     'agents',
+    'drafts',
     'alerting',
     'notifications',
     'incidents',

@@ -98,9 +98,11 @@ import {
   StatusPageSubscription,
   StatusPageSubscriptionPage,
 } from './public-pages/subscription-routes.ts';
+import { registerStatusPagePreviews } from './public-pages/preview-routes.ts';
 import { registerStatusPages } from './status-pages/routes.ts';
 import { StatusPage, StatusPagePage } from './status-pages/schema.ts';
 import { ListedTestSession, registerTestSessions, TestSession } from './sessions/test-session-routes.ts';
+import { registerTries } from './drafts/try-routes.ts';
 import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers/routes.ts';
 import { registerVariables, Variable } from './accounts/variables/routes.ts';
 import { locationUses } from './checks/location-uses.ts';
@@ -238,6 +240,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     const sessions = { ...deps, waiting, partitions: createPartitions(deps.db) };
     registerCheckSessions(api, sessions);
     registerTestSessions(api, sessions);
+    registerTries(instance, sessions);
     registerMaintenanceWindows(api, deps);
     registerMaintenanceOccurrences(api, deps);
     registerMaintenanceUpdates(api, deps);
@@ -245,6 +248,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerStatusPageIncidents(api, deps);
     registerStatusPageIncidentUpdates(api, deps);
     registerStatusPages(api, deps);
+    registerStatusPagePreviews(api, deps);
     registerStatusPageSubscriptions(api, deps);
     registerIncidents(api, deps);
     registerIncidentUpdates(api, deps);

@@ -50,7 +50,7 @@ async function checkNames(tx: Db, { id, page }: { id: string; page: StatusPageWr
 }
 
 /** Replaces the page's cards. Throws 400. */
-async function writeCards(
+export async function writeCards(
   tx: Db,
   options: { accountId: string; pageId: string; cards: Cards; now: number },
 ): Promise<void> {

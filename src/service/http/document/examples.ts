@@ -252,5 +252,18 @@ const changes: { readonly [operationId: string]: Body } = {
   updateApiKey: { name: 'Deployment of the shop', role: 'READ_WRITE' },
 };
 
+/** A check is tried, and a page previewed, with the body that creates it. Heartbeats have nothing to try. */
+const tries = Object.fromEntries(
+  Object.entries(creates).flatMap(([name, body]): [string, Body][] => {
+    if (name === 'createStatusPage') return [['previewStatusPage', body]];
+    const isTried = /^create\w+Check$/.test(name) && name !== 'createHeartbeatCheck';
+    return isTried ? [[name.replace('create', 'try'), body]] : [];
+  }),
+);
+
 /** The example of each body of JSON, by operationId. */
-export const bodyExamples: { readonly [operationId: string]: Body } = { ...creates, ...changes };
+export const bodyExamples: { readonly [operationId: string]: Body } = {
+  ...creates,
+  ...changes,
+  ...tries,
+};

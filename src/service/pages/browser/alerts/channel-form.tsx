@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks';
 import { useLoad } from '../base/load.ts';
 import { get } from '../base/service.ts';
 import { errorAt } from '../parts/form/field.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { ChoiceField, NumberField, SwitchField } from '../parts/form/inputs.tsx';
 import { ManyField } from '../parts/form/lists.tsx';
 import { sayDone } from '../parts/messages.tsx';
@@ -50,6 +51,7 @@ export function ChannelForm({ channel, onClose }: { channel: Channel | null; onC
     channel === null ? (['POST', path] as const) : (['PUT', `${path}/${channel.id}`] as const);
   // Subscriptions that were not changed are left alone: there may be more than are shown.
   const { subscriptions, ...others } = body;
+  const config = withoutSecrets(body.type, body.config);
   const sent = hasSubscriptions ? { ...others, subscriptions } : others;
   const submit = async () => {
     if ((await form.save(method, to, sent)) === undefined) return;
@@ -139,7 +141,13 @@ export function ChannelForm({ channel, onClose }: { channel: Channel | null; onC
         <AsText
           method={method}
           path={to}
-          body={{ ...sent, config: withoutSecrets(body.type, body.config) }}
+          body={{ ...(channel?.isPartial ? others : body), config }}
+          resource={{
+            kind: 'alert-channel',
+            name: nameOf({ ...body, id: 0 }),
+            // Files subscribe checks in the checks, not in the channel.
+            content: { ...others, config },
+          }}
         />
       </Form>
     </>

@@ -1,5 +1,6 @@
 import { useMay } from '../base/user.ts';
 import { every } from '../base/words.ts';
+import { Badge } from '../parts/badge.tsx';
 import { Json } from '../parts/json.tsx';
 import { targetOf, typeWords, type Check } from './types.ts';
 
@@ -42,6 +43,9 @@ export function Settings({ check }: { check: Check }) {
             </div>
           ))}
       </dl>
+      <h3>Badge</h3>
+      <p class="hint">The image needs no key: everyone who has its address sees the state of the check.</p>
+      <Badge name={check.name} image={`/v1/badges/checks/${check.id}`} link={`/checks/${check.id}`} />
       <h3>All settings</h3>
       <Json value={check} />
     </section>

@@ -8,6 +8,7 @@ import { Filters } from '../home/filters.tsx';
 import { CheckList } from '../home/list.tsx';
 import { useOverview } from '../home/overview.ts';
 import { listPath, readQuery } from '../home/query.ts';
+import { Badge } from '../parts/badge.tsx';
 import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { Group } from './types.ts';
@@ -40,6 +41,7 @@ function Content({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
         <Actions group={group} loaded={loaded} />
       </PageHead>
       <Settings group={group} />
+      <GroupBadge group={group} />
       <h2>Checks</h2>
       <Shown of={{ ...list, set: () => undefined }} what="checks">
         {(value) => (
@@ -148,5 +150,28 @@ function Settings({ group }: { group: Group }) {
         </dd>
       </dl>
     </section>
+  );
+}
+
+/** The badge, whose address has a key of its own. It is read when someone looks for it. */
+function GroupBadge({ group }: { group: Group }) {
+  const [isOpen, setOpen] = useState(false);
+  const path = `/v1/badges/groups/${group.id}/url`;
+  const badge = useLoad(isOpen ? path : null, (signal) => get<{ url: string }>(path, signal));
+  return (
+    <details class="card" open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Badge</summary>
+      {isOpen && (
+        <>
+          <p class="hint">Everyone who has the address of the image sees the state of the group.</p>
+          <Shown of={badge} what="the badge">
+            {({ url }) => {
+              const { pathname, search } = new URL(url);
+              return <Badge name={group.name} image={pathname + search} link={`/groups/${group.id}`} />;
+            }}
+          </Shown>
+        </>
+      )}
+    </details>
   );
 }

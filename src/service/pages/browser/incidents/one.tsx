@@ -6,7 +6,8 @@ import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
 import { Moment } from '../parts/time.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { OneUpdate } from './update.tsx';
@@ -189,6 +190,7 @@ function ChangeForm({ incident, path, reload }: Part) {
           error={errorAt(errors, 'severity')}
           onChange={(severity) => change({ severity })}
         />
+        <AsText method="PUT" path={path} body={body} />
       </Form>
     </section>
   );

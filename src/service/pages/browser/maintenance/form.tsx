@@ -5,7 +5,8 @@ import { useMay } from '../base/user.ts';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { PageProps } from '../base/page.ts';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, NumberField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { WordsField } from '../parts/form/lists.tsx';
@@ -114,6 +115,7 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
         )}
       </PageHead>
       <Form
+        isReadOnly={!mayWrite}
         message={form.message}
         onSubmit={() => void save()}
         buttons={
@@ -240,7 +242,14 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
           errors={errors}
           onChange={(statusPageVisibility) => change({ statusPageVisibility })}
         />
-        <AsText method={method} path={path} body={body} />
+        {mayWrite && (
+          <AsText
+            method={method}
+            path={path}
+            body={body}
+            resource={{ kind: 'maintenance-window', name: body.name }}
+          />
+        )}
       </Form>
     </>
   );

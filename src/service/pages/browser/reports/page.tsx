@@ -1,3 +1,4 @@
+import { saveAs } from '../parts/copy.tsx';
 import { useMemo, useState } from 'preact/hooks';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
@@ -57,7 +58,11 @@ export function Page() {
       <header class="page-head">
         <h1>Reports</h1>
         <div class="buttons">
-          <button type="button" disabled={rows.length === 0} onClick={() => download(toCsv(rows))}>
+          <button
+            type="button"
+            disabled={rows.length === 0}
+            onClick={() => saveAs(toCsv(rows), { name: 'report.csv', type: 'text/csv' })}
+          >
             Download as CSV
           </button>
         </div>
@@ -193,13 +198,4 @@ function Table({
       )}
     </>
   );
-}
-
-function download(text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = 'report.csv';
-  link.click();
-  URL.revokeObjectURL(url);
 }

@@ -5,7 +5,8 @@ import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { TextField } from '../parts/form/inputs.tsx';
 import { ManyField } from '../parts/form/lists.tsx';
@@ -72,6 +73,7 @@ function ServiceForm({ stored }: { stored: Service | null }) {
         )}
       </PageHead>
       <Form
+        isReadOnly={!mayWrite}
         message={form.message}
         onSubmit={() => void save()}
         buttons={
@@ -99,7 +101,14 @@ function ServiceForm({ stored }: { stored: Service | null }) {
             onChange={(checkIds) => change({ checkIds })}
           />
         </section>
-        <AsText method={method} path={path} body={body} />
+        {mayWrite && (
+          <AsText
+            method={method}
+            path={path}
+            body={body}
+            resource={{ kind: 'status-page-service', name: body.name }}
+          />
+        )}
       </Form>
     </>
   );
