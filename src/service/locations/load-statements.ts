@@ -1,3 +1,4 @@
+import type { AgentCondition } from '../../protocol/routes.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** Statements on the agents of a location and their load. */
@@ -11,6 +12,8 @@ export type AgentRow = {
   lanes: { [lane: string]: number };
   createdAt: Date;
   lastSeen: Date;
+  condition: AgentCondition | null;
+  conditionAt: Date | null;
   running: number;
 };
 
@@ -21,7 +24,7 @@ export async function listAgents(
 ): Promise<AgentRow[]> {
   return db.query<AgentRow>(
     `select a.id, a.version, a.host, a.check_types as "checkTypes", a.runtimes, a.lanes, a.created_at as "createdAt",
-       a.last_seen_at as "lastSeen",
+       a.last_seen_at as "lastSeen", a.condition, a.condition_at as "conditionAt",
        (select count(*)::integer from jobs j where j.location_id = a.location_id and j.agent_id = a.id and j.state = 'leased') as running
      from agents a where a.location_id = $1 order by a.last_seen_at desc, a.id limit $2`,
     [locationId, limit],

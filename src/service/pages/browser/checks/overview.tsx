@@ -25,6 +25,8 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
   const isByLocation = viewOf(query) === 'locations';
   const places = useLoad(isByLocation ? `places ${key}` : null, read('location'), { keep: true });
   useReloadOn(['run'], () => (whole.reload(), places.reload()), { checkId: check.id, everyMs: 5000 });
+  // What is marked on the charts.
+  useReloadOn(['alert', 'incident', 'maintenance', 'deployment'], whole.reload, { everyMs: 5000 });
   // A check that never ran has no status.
   const status = useLoad(inShort?.lastRunAt ? `status ${check.id}` : null, (signal) =>
     get<{ sslDaysRemaining: number | null }>(`/v1/check-statuses/${check.id}`, signal),

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad, type Loaded } from '../base/load.ts';
 import type { PageProps } from '../base/page.ts';
 import { usePlace } from '../base/router.ts';
@@ -17,6 +18,7 @@ import { PageHead } from '../parts/page-head.tsx';
 export function Page({ params: { id = '' } }: PageProps) {
   const path = `/v2/check-groups/${encodeURIComponent(id)}`;
   const group = useLoad(path, (signal) => get<Group>(path, signal));
+  useReloadOn(['group'], group.reload);
   return (
     <Shown of={group} what="the group">
       {(value) => <Content group={value} loaded={group} />}

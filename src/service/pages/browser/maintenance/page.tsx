@@ -1,4 +1,5 @@
 import { get, withQuery } from '../base/service.ts';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
@@ -53,6 +54,7 @@ export function Page() {
       ),
     { keep: true },
   );
+  useReloadOn(['maintenance'], () => (windows.reload(), occurrences.reload()));
   return (
     <>
       <div class="page-head">
