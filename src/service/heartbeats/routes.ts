@@ -15,6 +15,7 @@ import { conflict, notFound } from '../http/errors.ts';
 import { recordPing } from './pings.ts';
 import { successRatio, userAgentOf } from './rules.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
+import { unixRange, unixRangeFields } from '../http/fields/unix-range.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { isUuid } from '../http/fields/path-params.ts';
@@ -106,7 +107,7 @@ function listRoute(api: PublicApi, { db, now }: ApiDeps): void {
         tags,
         summary: 'Events of a heartbeat, newest first, and how many of late were pings',
         params: CheckParams,
-        querystring: strict(Type.Object(paginationFields)),
+        querystring: strict(Type.Object({ ...paginationFields, ...unixRangeFields })),
         response: {
           200: Type.Object({
             events: Type.Array(Type.Ref('HeartbeatEvent')),
@@ -120,7 +121,8 @@ function listRoute(api: PublicApi, { db, now }: ApiDeps): void {
     async ({ accountId, params, query }) => {
       const checkId = await heartbeatId(db, accountId, params.checkId);
       const { limit } = query;
-      const events = await listHeartbeatEvents(db, { accountId, checkId, limit, offset: offsetOf(query) });
+      const page = { ...unixRange(query), limit, offset: offsetOf(query) };
+      const events = await listHeartbeatEvents(db, { accountId, checkId, ...page });
       return { events: events.map(present), stats: await statsOf(db, { accountId, checkId, now: now() }) };
     },
   );

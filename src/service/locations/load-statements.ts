@@ -60,6 +60,37 @@ export async function countTaken(
   return new Map(rows.map(({ queue, count }) => [queue, count]));
 }
 
+const missedCount = "sum(coalesce((r.body->'details'->>'count')::integer, 1))";
+const missedRuns = `from checks c join check_results r on r.check_id = c.id and r.status = 'missed'
+       and r.started_at >= $3 and r.started_at < $4
+     where c.account_id = $1 and r.run_location = $2 and not r.test_session`;
+
+type Missed = { accountId: string; slugName: string; from: Date; to: Date };
+
+/** Missed runs at a location in parts of a stretch of time; parts without any are left out. */
+export async function missedOverTime(
+  db: Queryable,
+  { accountId, slugName, from, to, seconds }: Missed & { seconds: number },
+): Promise<{ part: number; count: number }[]> {
+  return db.query<{ part: number; count: number }>(
+    `select floor(extract(epoch from r.started_at - $3) / $5)::integer as part, ${missedCount}::float8 as count
+     ${missedRuns} group by 1 order by 1`,
+    [accountId, slugName, from, to, seconds],
+  );
+}
+
+/** The checks with the most missed runs at a location in a stretch of time. */
+export async function missedByCheck(
+  db: Queryable,
+  { accountId, slugName, from, to, limit }: Missed & { limit: number },
+): Promise<{ checkId: string; name: string; count: number; lastAt: Date }[]> {
+  return db.query(
+    `select c.id as "checkId", c.name, ${missedCount}::float8 as count, max(r.started_at) as "lastAt"
+     ${missedRuns} group by c.id order by 3 desc, c.id limit $5`,
+    [accountId, slugName, from, to, limit],
+  );
+}
+
 /** Runs at a location that were missed since `since`. */
 export async function countMissed(
   db: Queryable,

@@ -7,7 +7,8 @@ import { RangePicker, rangeOf } from '../charts/range.tsx';
 import { Bars } from '../parts/bars.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { Suite } from '../suites/suite.tsx';
-import { Heartbeat } from './heartbeat.tsx';
+import { AvailabilityChart } from './availability-chart.tsx';
+import { Pings, PingUrl } from './heartbeat.tsx';
 import { Happenings } from './happenings.tsx';
 import { ResponseCharts, viewOf } from './response-charts.tsx';
 import { figuresOf, timelinePath, type Timeline } from './timeline.ts';
@@ -33,8 +34,9 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
   );
   return (
     <>
-      {check.checkType === 'HEARTBEAT' && <Heartbeat check={check} />}
+      {check.checkType === 'HEARTBEAT' && <PingUrl check={check} />}
       <RangePicker />
+      {check.checkType === 'HEARTBEAT' && <Pings checkId={check.id} />}
       <Shown of={whole} what="the charts">
         {(timeline) => {
           const figures = figuresOf(timeline);
@@ -68,9 +70,12 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
                   <Empty title="No runs in this time.">Choose a longer time, or run the check now.</Empty>
                 </div>
               ) : (
-                check.checkType !== 'HEARTBEAT' && (
-                  <ResponseCharts checkId={check.id} timeline={timeline} places={places.value ?? null} />
-                )
+                <>
+                  {check.checkType !== 'HEARTBEAT' && (
+                    <ResponseCharts checkId={check.id} timeline={timeline} places={places.value ?? null} />
+                  )}
+                  <AvailabilityChart checkId={check.id} timeline={timeline} />
+                </>
               )}
               <Happenings marks={timeline.marks} checkId={check.id} />
             </>

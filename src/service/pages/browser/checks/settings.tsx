@@ -1,6 +1,7 @@
 import { useMay } from '../base/user.ts';
 import { every } from '../base/words.ts';
 import { Json } from '../parts/json.tsx';
+import { TriggerUrl } from '../parts/trigger.tsx';
 import { targetOf, typeWords, type Check } from './types.ts';
 
 /** The settings in short, and all of them as JSON. */
@@ -23,27 +24,30 @@ export function Settings({ check }: { check: Check }) {
     ['Alerts', check.muted ? 'muted' : 'sent'],
   ] as const;
   return (
-    <section class="card" aria-label="Settings">
-      <div class="card-head">
-        <h2>Settings</h2>
-        {mayWrite && (
-          <a class="button" href={`/checks/${check.id}/edit`}>
-            Edit
-          </a>
-        )}
-      </div>
-      <dl class="facts">
-        {facts
-          .filter(([, value]) => value !== '')
-          .map(([name, value]) => (
-            <div key={name} class="fact">
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
-      <h3>All settings</h3>
-      <Json value={check} />
-    </section>
+    <>
+      {check.checkType !== 'HEARTBEAT' && <TriggerUrl path={`/v1/triggers/checks/${check.id}`} of="check" />}
+      <section class="card" aria-label="Settings">
+        <div class="card-head">
+          <h2>Settings</h2>
+          {mayWrite && (
+            <a class="button" href={`/checks/${check.id}/edit`}>
+              Edit
+            </a>
+          )}
+        </div>
+        <dl class="facts">
+          {facts
+            .filter(([, value]) => value !== '')
+            .map(([name, value]) => (
+              <div key={name} class="fact">
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+        </dl>
+        <h3>All settings</h3>
+        <Json value={check} />
+      </section>
+    </>
   );
 }

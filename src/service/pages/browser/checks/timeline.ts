@@ -24,6 +24,8 @@ export type Mark = {
   readonly kind: string;
   readonly text: string;
   readonly id: string;
+  /** Of deployments of a project. */
+  readonly project?: string;
 };
 export type Timeline = {
   readonly from: string;
@@ -43,8 +45,17 @@ export function timelinePath(checkId: string, query: URLSearchParams, groupBy?: 
   return withQuery(`/v1/checks/${encodeURIComponent(checkId)}/timeline`, { ...span, groupBy, points: 200 });
 }
 
-/** The page of what a mark stands for; deployments have none. */
-export function linkOfMark({ kind, id }: Mark, checkId: string): string | undefined {
+/** A deployment that called a trigger has no page: its runs began within this time. */
+const triggeredMs = 600_000;
+
+/** The page of what a mark stands for. */
+export function linkOfMark({ kind, id, at, project }: Mark, checkId: string): string | undefined {
+  if (kind === 'deployment') {
+    if (project !== undefined) return `/projects/${encodeURIComponent(project)}?deployment=${id}`;
+    const from = Date.parse(at);
+    const to = new Date(from + triggeredMs).toISOString();
+    return `/checks/${checkId}?tab=runs&from=${new Date(from).toISOString()}&to=${to}`;
+  }
   if (kind === 'alert' || kind === 'recovery') return `/checks/${checkId}?tab=alerts&alert=${id}`;
   if (kind === 'incident') return `/incidents/${id}`;
   return kind === 'maintenance' ? `/maintenance/${id}` : undefined;

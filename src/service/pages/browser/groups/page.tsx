@@ -13,6 +13,7 @@ import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { Group } from './types.ts';
 import { PageHead } from '../parts/page-head.tsx';
+import { TriggerUrl } from '../parts/trigger.tsx';
 
 /** One group: its checks and its settings. */
 export function Page({ params: { id = '' } }: PageProps) {
@@ -42,6 +43,7 @@ function Content({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
         <Actions group={group} loaded={loaded} />
       </PageHead>
       <Settings group={group} />
+      <TriggerUrl path={`/v1/triggers/check-groups/${group.id}`} of="group" />
       <h2>Checks</h2>
       <Shown of={{ ...list, set: () => undefined }} what="checks">
         {(value) => (

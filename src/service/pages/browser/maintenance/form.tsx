@@ -9,6 +9,7 @@ import { AsText, Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, NumberField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { WordsField } from '../parts/form/lists.tsx';
+import { Occurrences } from './occurrences.tsx';
 import { VisibilityFields } from './visibility.tsx';
 import { localText, type MaintenanceWindow } from './windows.ts';
 import { PageHead } from '../parts/page-head.tsx';
@@ -113,6 +114,7 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
           </div>
         )}
       </PageHead>
+      {stored !== null && <Occurrences windowId={stored.id} />}
       <Form
         message={form.message}
         onSubmit={() => void save()}
