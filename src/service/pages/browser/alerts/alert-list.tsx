@@ -55,7 +55,7 @@ export function AlertList() {
       <Month />
       <div class="filters" role="group" aria-label="Filters">
         <label>
-          About
+          About{' '}
           <select
             value={about}
             onChange={({ currentTarget: { value } }) =>
@@ -68,7 +68,7 @@ export function AlertList() {
         </label>
         {about === 'checks' && <CheckFilter chosen={checkId} onChange={(check) => filter({ check })} />}
         <label>
-          Type
+          Type{' '}
           <select value={alertType} onChange={({ currentTarget: { value } }) => filter({ type: value })}>
             <option value="">all types</option>
             {types.map((type) => (
@@ -79,7 +79,7 @@ export function AlertList() {
           </select>
         </label>
         <label>
-          Time
+          Time{' '}
           <select
             value={query.get('range') ?? ''}
             onChange={({ currentTarget: { value } }) => filter({ range: value, day: null })}

@@ -52,7 +52,7 @@ export function NotificationLog() {
     <>
       <div class="filters" role="group" aria-label="Filters">
         <label>
-          Channel
+          Channel{' '}
           <select value={channelId} onChange={({ currentTarget: { value } }) => filter({ channel: value })}>
             <option value="">all channels</option>
             {(channels.value ?? []).map((channel) => (
@@ -63,7 +63,7 @@ export function NotificationLog() {
           </select>
         </label>
         <label>
-          State
+          State{' '}
           <select value={status} onChange={({ currentTarget: { value } }) => filter({ status: value })}>
             <option value="">all states</option>
             {Object.entries(states).map(([state, { word }]) => (

@@ -30,6 +30,9 @@ const pageSize = 100;
 const maxPings = 1000;
 const shownAtOnce = 20;
 
+/** "hour" of 1 and "hours", "3 hours" of 3. */
+const countOf = (count: number, unit = '') => (count === 1 ? unit.replace(/s$/, '') : `${count} ${unit}`);
+
 /** The URL to ping. */
 export function PingUrl({ check: { heartbeat } }: { check: Check }) {
   return (
@@ -38,7 +41,7 @@ export function PingUrl({ check: { heartbeat } }: { check: Check }) {
       {heartbeat?.pingUrl !== undefined && <Copy text={heartbeat.pingUrl} label="URL to ping" />}
       {heartbeat?.period !== undefined && (
         <p class="soft">
-          Expected every {heartbeat.period} {heartbeat.periodUnit}, with {heartbeat.grace ?? 0}{' '}
+          Expected every {countOf(heartbeat.period, heartbeat.periodUnit)}, with {heartbeat.grace ?? 0}{' '}
           {heartbeat.graceUnit} of grace.
         </p>
       )}

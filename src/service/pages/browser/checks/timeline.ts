@@ -47,6 +47,7 @@ export function timelinePath(checkId: string, query: URLSearchParams, groupBy?: 
 
 /** A deployment that called a trigger has no page: its runs began within this time. */
 const triggeredMs = 600_000;
+const aroundMs = 12 * 3_600_000;
 
 /** The page of what a mark stands for. */
 export function linkOfMark({ kind, id, at, project }: Mark, checkId: string): string | undefined {
@@ -56,7 +57,11 @@ export function linkOfMark({ kind, id, at, project }: Mark, checkId: string): st
     const to = new Date(from + triggeredMs).toISOString();
     return `/checks/${checkId}?tab=runs&from=${new Date(from).toISOString()}&to=${to}`;
   }
-  if (kind === 'alert' || kind === 'recovery') return `/checks/${checkId}?tab=alerts&alert=${id}`;
+  if (kind === 'alert' || kind === 'recovery') {
+    // The list of all alerts may be long, so the address names the time around this one as well.
+    const [from, to] = [-aroundMs, aroundMs].map((by) => new Date(Date.parse(at) + by).toISOString());
+    return `/checks/${checkId}?tab=alerts&alert=${id}&from=${from}&to=${to}`;
+  }
   if (kind === 'incident') return `/incidents/${id}`;
   return kind === 'maintenance' ? `/maintenance/${id}` : undefined;
 }

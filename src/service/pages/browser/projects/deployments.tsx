@@ -70,6 +70,14 @@ export function Deployments({ logicalId }: { logicalId: string }) {
   );
 }
 
+const actionWords: { readonly [action: string]: string } = {
+  CREATE: 'created',
+  UPDATE: 'updated',
+  DELETE: 'deleted',
+  DETACHED: 'kept, but no longer owned',
+};
+const actionOf = (action: string) => actionWords[action] ?? action.toLowerCase();
+
 function OneDeployment({ deployment }: { deployment: Deployment }) {
   const { status, progress, error, createdAt, startedAt, endedAt } = deployment;
   const [colour = 'waiting', word = status] = states[status] ?? [];
@@ -88,15 +96,11 @@ function OneDeployment({ deployment }: { deployment: Deployment }) {
       {error !== null && <p class="break">{plain(error.message)}</p>}
       {changes.length > 0 ? (
         <details>
-          <summary>
-            {[...counts]
-              .map(([action, count]) => `${count} ${action.toLowerCase().replaceAll('_', ' ')}`)
-              .join(', ')}
-          </summary>
+          <summary>{[...counts].map(([action, count]) => `${count} ${actionOf(action)}`).join(', ')}</summary>
           <ul>
             {changes.slice(0, 300).map(({ type, logicalId, action }) => (
               <li key={`${type} ${logicalId}`} class="break">
-                {action.toLowerCase().replaceAll('_', ' ')}: {type.replaceAll('-', ' ')} {logicalId}
+                {actionOf(action)}: {type.replaceAll('-', ' ')} {logicalId}
               </li>
             ))}
           </ul>

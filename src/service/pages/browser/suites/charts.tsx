@@ -56,7 +56,8 @@ export function suiteCharts(runs: readonly SuiteRun[], most: number) {
       </figure>
       <figure class="chart">
         <figcaption>
-          Test status <span class="soft">{mostTests} tests at most</span>
+          Test status{' '}
+          <span class="soft">{mostTests === 1 ? 'at most 1 test' : `at most ${mostTests} tests`}</span>
         </figcaption>
         <svg
           class="suite-bars"

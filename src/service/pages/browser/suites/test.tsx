@@ -51,7 +51,7 @@ export function TestPage({
         Failed in {failed} of {counted} runs.
       </p>
       <Durations runs={runs} />
-      <table aria-label="Runs of the test">
+      <table class="stacked" aria-label="Runs of the test">
         <thead>
           <tr>
             <th scope="col">Status</th>
@@ -67,16 +67,20 @@ export function TestPage({
         <tbody>
           {runs.map(({ resultId, startedAt, status, durationMs, retries }) => (
             <tr key={resultId}>
-              <td>
+              <td data-title="Status">
                 <Status status={status === 'skipped' ? 'missed' : status} word={status} />
               </td>
-              <td>
+              <td data-title="Run">
                 <a href={`/checks/${checkId}/runs/${resultId}`}>
                   <Moment at={startedAt} />
                 </a>
               </td>
-              <td class="number">{milliseconds(durationMs)}</td>
-              <td class="number">{retries}</td>
+              <td data-title="Duration" class="number">
+                {milliseconds(durationMs)}
+              </td>
+              <td data-title="Retries" class="number">
+                {retries}
+              </td>
             </tr>
           ))}
         </tbody>
