@@ -25,7 +25,7 @@ export function Settings({ check }: { check: Check }) {
   ] as const;
   return (
     <>
-      {check.checkType !== 'HEARTBEAT' && <TriggerUrl path={`/v1/triggers/checks/${check.id}`} of="check" />}
+      {check.checkType !== 'HEARTBEAT' && <TriggerUrl of="check" id={check.id} />}
       <section class="card" aria-label="Settings">
         <div class="card-head">
           <h2>Settings</h2>

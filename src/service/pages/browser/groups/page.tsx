@@ -43,7 +43,7 @@ function Content({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
         <Actions group={group} loaded={loaded} />
       </PageHead>
       <Settings group={group} />
-      <TriggerUrl path={`/v1/triggers/check-groups/${group.id}`} of="group" />
+      <TriggerUrl of="group" id={group.id} />
       <h2>Checks</h2>
       <Shown of={{ ...list, set: () => undefined }} what="checks">
         {(value) => (

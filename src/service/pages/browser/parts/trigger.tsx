@@ -1,5 +1,5 @@
 import { useLoad } from '../base/load.ts';
-import { get, Refused, send } from '../base/service.ts';
+import { get, send } from '../base/service.ts';
 import { useMay } from '../base/user.ts';
 import { ask } from './dialog.tsx';
 import { Copy } from './copy.tsx';
@@ -11,15 +11,20 @@ import { removeEntry } from './removal.tsx';
 
 type Trigger = { readonly url: string; readonly created_at: string; readonly called_at: string | null };
 
-export function TriggerUrl({ path, of }: { path: string; of: 'check' | 'group' }) {
+const kinds = {
+  check: { list: '/v1/triggers/checks', parameter: 'checkId' },
+  group: { list: '/v1/triggers/check-groups', parameter: 'groupId' },
+} as const;
+
+export function TriggerUrl({ of, id }: { of: 'check' | 'group'; id: string | number }) {
   const mayWrite = useMay('READ_WRITE');
   const mayRun = useMay('READ_RUN');
-  const loaded = useLoad(path, (signal) =>
-    get<Trigger>(path, signal).catch((error: unknown) => {
-      if (error instanceof Refused && error.status === 404) return null;
-      throw error;
-    }),
-  );
+  const { list, parameter } = kinds[of];
+  const path = `${list}/${id}`;
+  const loaded = useLoad(path, async (signal) => {
+    const [trigger] = await get<Trigger[]>(`${list}?${parameter}=${id}`, signal);
+    return trigger ?? null;
+  });
   const make = async () => {
     try {
       const made = await send<Trigger>('POST', path, {});
