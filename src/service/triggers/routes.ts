@@ -147,7 +147,7 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
     },
     async (request) => {
       const { accountId, query } = request;
-      const id: unknown = query[parameter];
+      const id: unknown = Object.entries(query).find(([name]) => name === parameter)?.[1];
       const of = typeof id === 'string' ? kind.of(id) : null;
       // A text that is not an id matches nothing.
       if (id !== undefined && of === null) return [];
