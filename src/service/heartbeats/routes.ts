@@ -15,7 +15,7 @@ import { conflict, notFound } from '../http/errors.ts';
 import { recordPing } from './pings.ts';
 import { successRatio, userAgentOf } from './rules.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
-import { unixRange, unixRangeFields } from '../http/fields/unix-range.ts';
+import { unixRange, unixRangeFields } from '../http/unix-range.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { isUuid } from '../http/fields/path-params.ts';

@@ -5,7 +5,7 @@ import { badRequest, notFound } from '../http/errors.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
-import { unixRange, unixRangeFields } from '../http/fields/unix-range.ts';
+import { unixRange, unixRangeFields } from '../http/unix-range.ts';
 import { missedByCheck, missedOverTime } from './load-statements.ts';
 import { findPrivateLocation } from './statements.ts';
 

@@ -7,7 +7,7 @@ import { notFound } from '../http/errors.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
-import { unixRange, unixRangeFields } from '../http/fields/unix-range.ts';
+import { unixRange, unixRangeFields } from '../http/unix-range.ts';
 import { suiteRuns } from './suite-statements.ts';
 import { SuiteTotals } from './suite-totals.ts';
 

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { badRequest } from '../errors.ts';
+import { badRequest } from './errors.ts';
 
 /** A stretch of time in a query, as Unix seconds. */
 
