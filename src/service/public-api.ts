@@ -54,6 +54,7 @@ import { apiShape } from './http/body-shape.ts';
 import { bodyBytes, checkInput } from './http/input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './bundles/routes.ts';
 import { LocationAgents, registerLocationAgents } from './locations/agent-list-routes.ts';
+import { MissedRuns, registerMissedRuns } from './locations/missed-routes.ts';
 import { NewLocationKey } from './locations/keys.ts';
 import { MaintenanceSchema, MaintenanceUpdateSchema, MaintenanceWindow } from './maintenance/schema.ts';
 import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
@@ -84,6 +85,7 @@ import {
 } from './projects/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
 import { registerSuiteRuns, SuiteRuns } from './results/suite-run-routes.ts';
+import { registerSuiteTests, SuiteTests } from './results/suite-test-routes.ts';
 import { ActiveRuns, registerActiveRuns } from './sessions/active-run-routes.ts';
 import { registerSnippets, Snippet } from './accounts/snippets/routes.ts';
 import { registerStatusPageIncidentUpdates } from './incidents/page-update-routes.ts';
@@ -119,6 +121,7 @@ const components = [
   Timeline,
   ActiveRuns,
   SuiteRuns,
+  SuiteTests,
   CheckGroup,
   HeartbeatEvent,
   HeartbeatStats,
@@ -155,6 +158,7 @@ const components = [
   ListedTestSession,
   PrivateLocation,
   LocationAgents,
+  MissedRuns,
   DataCenter,
   NewLocationKey,
   MaintenanceWindow,
@@ -205,6 +209,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerTimeline(api, deps);
     registerActiveRuns(api, deps);
     registerSuiteRuns(api, deps);
+    registerSuiteTests(api, deps);
     registerEvents(instance, api, deps);
     registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
     registerHeartbeatEvents(api, deps);
@@ -219,6 +224,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerRuntimes(api);
     registerPrivateLocations(api, deps, { uses: locationUses });
     registerLocationAgents(api, deps);
+    registerMissedRuns(api, deps);
     registerLocations(api, deps);
     registerCheckResults(api, deps, { withErrorGroups });
     registerCheckResultAssets(api, deps);

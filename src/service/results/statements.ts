@@ -112,27 +112,3 @@ export async function findResult(
   );
   return rows[0];
 }
-
-export type SuiteRunRow = {
-  id: string;
-  status: string;
-  /** Milliseconds. */
-  responseTime: number;
-  runLocation: string;
-  startedAt: Date;
-  totals: SuiteTotals | null;
-};
-
-/** The last final results of a suite, newest first, without their bodies. */
-export async function suiteRuns(
-  db: Queryable,
-  { accountId, checkId, limit }: { accountId: string; checkId: string; limit: number },
-): Promise<SuiteRunRow[]> {
-  return db.query<SuiteRunRow>(
-    `select id, status, response_time as "responseTime", run_location as "runLocation", started_at as "startedAt", totals
-     from check_results
-     where check_id = $1 and account_id = $2 and result_type = 'FINAL' and not test_session
-     order by started_at desc, id desc limit $3`,
-    [checkId, accountId, limit],
-  );
-}

@@ -72,6 +72,9 @@ const Mark = Type.Object({
   kind: StringEnum(markKinds),
   text: Type.String(),
   id: Type.String(),
+  project: Type.Optional(
+    Type.String({ description: 'Logical id of the project that was deployed; `id` is its deployment.' }),
+  ),
 });
 export type Mark = Static<typeof Mark>;
 

@@ -33,7 +33,16 @@ const types = 'URL API BROWSER MULTI_STEP PLAYWRIGHT AGENTIC DNS TCP ICMP SSL HE
 const slug = (type: string) => type.toLowerCase().replace('_', '');
 const channelTypes = 'EMAIL WEBHOOK CHAT_A CHAT_A_APP SMS CALL PAGING_A PAGING_B'.split(' ');
 const check = ({ ids }: SceneIds, type = 'url') => `/checks/${ids[`check/${type}`]}`;
-const lists = ['/', '/groups', '/alerts', '/incidents', '/maintenance', '/status-pages', '/services'];
+const lists = [
+  '/',
+  '/groups',
+  '/projects',
+  '/alerts',
+  '/incidents',
+  '/maintenance',
+  '/status-pages',
+  '/services',
+];
 const others = ['/locations', '/reports', '/settings'];
 const tabs = {
   '/alerts': ['notifications', 'channels'],
@@ -83,6 +92,14 @@ export const scenes: readonly Scene[] = [
   of('the form of a check with errors', () => '/checks/new?type=URL', press('Create the check')),
   of('a group', ({ ids }) => `/groups/${ids['group']}`),
   of('the form of a group', ({ ids }) => `/groups/${ids['group']}/edit`),
+  ...['deployments', 'resources'].map((tab) =>
+    of(`the tab ${tab} of a project`, () => `/projects/shop?tab=${tab}`),
+  ),
+  of(
+    'the history of a test',
+    (all) =>
+      `${check(all, 'playwright')}?history=${encodeURIComponent('[chromium] shop.spec.ts › searches')}`,
+  ),
   of('an incident', ({ ids }) => `/incidents/${ids['statusPageIncident']}`),
   of('a maintenance window', ({ ids }) => `/maintenance/${ids['maintenanceWindow']}`),
   of('a status page', ({ ids }) => `/status-pages/${ids['statusPage']}`),

@@ -101,21 +101,37 @@ const ofDay = new RegExp(
 const pages: readonly (readonly [string, (of: SceneIds) => string])[] = [
   ['home', () => '/'],
   ['home-by-group', () => '/?view=groups'],
+  ['groups', () => '/groups'],
+  ['group', ({ ids }) => `/groups/${ids['group']}`],
+  ['projects', () => '/projects'],
+  ['project', () => '/projects/shop'],
+  ['reports', () => '/reports'],
   ['check', ({ ids }) => `/checks/${ids['check/url']}`],
   ['run', ({ ids, shown: { failed } }) => `/checks/${ids['check/url']}/runs/${failed}`],
+  ['runs', ({ ids }) => `/checks/${ids['check/url']}?tab=runs`],
+  ['check-alerts', ({ ids }) => `/checks/${ids['check/url']}?tab=alerts`],
   ['new-check', () => '/checks/new?type=URL'],
   ['locations', () => '/locations'],
   ['location', ({ ids }) => `/locations/${ids['privateLocation']}?tab=keys`],
   ['alerts', () => '/alerts'],
+  ['notifications', () => '/alerts?tab=notifications'],
+  ['channels', () => '/alerts?tab=channels'],
   ['incidents', () => '/incidents'],
   ['incident', ({ ids }) => `/incidents/${ids['statusPageIncident']}`],
+  ['new-incident', () => '/incidents/new'],
   ['maintenance', () => '/maintenance'],
+  ['maintenance-window', ({ ids }) => `/maintenance/${ids['maintenanceWindow']}`],
+  ['status-pages', () => '/status-pages'],
+  ['services', () => '/services'],
+  ['agents', ({ ids }) => `/locations/${ids['privateLocation']}`],
   ['status-page-form', ({ ids }) => `/status-pages/${ids['statusPage']}`],
   ['status-page', () => '/status/shop'],
   ['settings', () => '/settings'],
+  ['sign-in', () => '/sign-in'],
+  ['reference', () => '/docs?search=createUrlCheck'],
 ];
 
-const calendars = ['alerts', 'incidents', 'maintenance'];
+const calendars = ['alerts', 'incidents', 'maintenance', 'reports'];
 
 describe.skipIf(!hasChromium)('the accessibility tree', { timeout: 60_000 }, () => {
   it.each(pages)('of the page %s names every part', async (name, path) => {

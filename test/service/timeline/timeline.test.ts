@@ -20,7 +20,7 @@ type Timeline = {
   bucketSeconds: number;
   series: { location: string | null; buckets: Bucket[] }[];
   runs: { id: string; location: string; phases: { [phase: string]: number } | null }[] | null;
-  marks: { at: string; until?: string | null; kind: string; text: string; id: string }[];
+  marks: { at: string; until?: string | null; kind: string; text: string; id: string; project?: string }[];
 };
 
 const hour = Math.floor(start / hourMs) * hourMs;
@@ -202,6 +202,7 @@ describe.each(databases)('the timeline ($name)', (database) => {
         ['deployment', 'Deployment to https://preview.example', at(6)],
         ['deployment', 'Project Shop was deployed', at(5)],
       ]);
+      expect(marks.map(({ project }) => project)).toEqual([undefined, undefined, 'shop']);
     });
 
     test('alerts, incidents and maintenance are marks; another account sees nothing', async () => {

@@ -31,6 +31,8 @@ export const pageTable: readonly Row[] = [
     needs: 'READ_WRITE',
     load: () => import('./groups/form-page.tsx'),
   },
+  { path: '/projects', title: 'Projects', load: () => import('./projects/list.tsx') },
+  { path: '/projects/:id', title: 'Project', load: () => import('./projects/page.tsx') },
   { path: '/reports', title: 'Reports', load: () => import('./reports/page.tsx') },
   { path: '/incidents', title: 'Incidents', load: () => import('./incidents/page.tsx') },
   {

@@ -7,7 +7,8 @@ import { RangePicker, rangeOf } from '../charts/range.tsx';
 import { Bars } from '../parts/bars.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { Suite } from '../suites/suite.tsx';
-import { Heartbeat } from './heartbeat.tsx';
+import { AvailabilityChart } from './availability-chart.tsx';
+import { Pings, PingUrl } from './heartbeat.tsx';
 import { Happenings } from './happenings.tsx';
 import { ResponseCharts } from './response-charts.tsx';
 import { figuresOf, timelinePath, type Timeline } from './timeline.ts';
@@ -25,14 +26,17 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
   const isByLocation = query.get('chart') === 'locations';
   const places = useLoad(isByLocation ? `places ${key}` : null, read('location'), { keep: true });
   useReloadOn(['run'], () => (whole.reload(), places.reload()), { checkId: check.id, everyMs: 5000 });
+  // What is marked on the charts.
+  useReloadOn(['alert', 'incident', 'maintenance', 'deployment'], whole.reload, { everyMs: 5000 });
   // A check that never ran has no status.
   const status = useLoad(inShort?.lastRunAt ? `status ${check.id}` : null, (signal) =>
     get<{ sslDaysRemaining: number | null }>(`/v1/check-statuses/${check.id}`, signal),
   );
   return (
     <>
-      {check.checkType === 'HEARTBEAT' && <Heartbeat check={check} />}
+      {check.checkType === 'HEARTBEAT' && <PingUrl check={check} />}
       <RangePicker />
+      {check.checkType === 'HEARTBEAT' && <Pings checkId={check.id} />}
       <Shown of={whole} what="the charts">
         {(timeline) => {
           const figures = figuresOf(timeline);
@@ -66,9 +70,12 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
                   <Empty title="No runs in this time.">Choose a longer time, or run the check now.</Empty>
                 </div>
               ) : (
-                check.checkType !== 'HEARTBEAT' && (
-                  <ResponseCharts checkId={check.id} timeline={timeline} places={places.value ?? null} />
-                )
+                <>
+                  {check.checkType !== 'HEARTBEAT' && (
+                    <ResponseCharts checkId={check.id} timeline={timeline} places={places.value ?? null} />
+                  )}
+                  <AvailabilityChart checkId={check.id} timeline={timeline} />
+                </>
               )}
               <Happenings marks={timeline.marks} checkId={check.id} />
             </>

@@ -44,6 +44,8 @@ export function Page({ params: { id = '' } }: PageProps) {
     return entries.find((entry) => entry.id === id) ?? null;
   });
   useReloadOn(['run', 'state', 'check'], inShort.reload, { checkId: id, everyMs: 1500 });
+  // Agents that join or leave, and maintenance, decide whether the check waits.
+  useReloadOn(['location', 'maintenance'], inShort.reload, { everyMs: 1500 });
   useReloadOn(['check'], check.reload, { checkId: id });
   const name = check.value?.name;
   useEffect(() => {

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad, type Loaded } from '../base/load.ts';
 import type { PageProps } from '../base/page.ts';
 import { usePlace } from '../base/router.ts';
@@ -13,11 +14,13 @@ import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { Group } from './types.ts';
 import { PageHead } from '../parts/page-head.tsx';
+import { TriggerUrl } from '../parts/trigger.tsx';
 
 /** One group: its checks and its settings. */
 export function Page({ params: { id = '' } }: PageProps) {
   const path = `/v2/check-groups/${encodeURIComponent(id)}`;
   const group = useLoad(path, (signal) => get<Group>(path, signal));
+  useReloadOn(['group'], group.reload);
   return (
     <Shown of={group} what="the group">
       {(value) => <Content group={value} loaded={group} />}
@@ -42,6 +45,7 @@ function Content({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
       </PageHead>
       <Settings group={group} />
       <GroupBadge group={group} />
+      <TriggerUrl of="group" id={group.id} />
       <h2>Checks</h2>
       <Shown of={{ ...list, set: () => undefined }} what="checks">
         {(value) => (

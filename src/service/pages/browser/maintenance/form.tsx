@@ -10,6 +10,7 @@ import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, NumberField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { WordsField } from '../parts/form/lists.tsx';
+import { Occurrences } from './occurrences.tsx';
 import { VisibilityFields } from './visibility.tsx';
 import { localText, type MaintenanceWindow } from './windows.ts';
 import { PageHead } from '../parts/page-head.tsx';
@@ -114,6 +115,7 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
           </div>
         )}
       </PageHead>
+      {stored !== null && <Occurrences windowId={stored.id} />}
       <Form
         isReadOnly={!mayWrite}
         message={form.message}

@@ -1,5 +1,6 @@
 import { saveAs } from '../parts/copy.tsx';
 import { useMemo, useState } from 'preact/hooks';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { get, withQuery } from '../base/service.ts';
@@ -52,6 +53,8 @@ export function Page() {
     filterByTags: tag,
   });
   const report = useLoad(path, (signal) => get<Report[]>(path, signal), { keep: true });
+  // A report of many checks is expensive, and a run more changes little.
+  useReloadOn(['run', 'check'], report.reload, { everyMs: 60_000 });
   const rows = useMemo(() => sorted(report.value ?? [], sort, isDown), [report.value, sort, isDown]);
   return (
     <>
