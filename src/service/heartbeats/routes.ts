@@ -125,7 +125,9 @@ function listRoute(api: PublicApi, { db, now }: ApiDeps): void {
       const { limit } = query;
       const page = { ...unixRange(query), limit, offset: offsetOf(query) };
       request.countAll = () =>
-        countListed(db, (counting, all) => listHeartbeatEvents(counting, { accountId, checkId, ...unixRange(query), ...all }));
+        countListed(db, (counting, all) =>
+          listHeartbeatEvents(counting, { accountId, checkId, ...unixRange(query), ...all }),
+        );
       const events = await listHeartbeatEvents(db, { accountId, checkId, ...page });
       return { events: events.map(present), stats: await statsOf(db, { accountId, checkId, now: now() }) };
     },
