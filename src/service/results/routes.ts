@@ -188,9 +188,8 @@ async function list(
   page: Pick<ResultFilter, 'limit' | 'offset' | 'after'>,
 ): Promise<ResultRow[]> {
   const { accountId } = request;
-  if (query.from !== undefined && query.to !== undefined && query.from > query.to) {
+  if (query.from !== undefined && query.to !== undefined && query.from > query.to)
     throw badRequest({ from: ['must not be after to'] });
-  }
   const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
   if (check === undefined) throw notFound('check', checkId, 'checkId');
   const filter = {
@@ -236,9 +235,8 @@ export function registerCheckResults(
     },
     async (request) => {
       const { query } = request;
-      const { checkId } = request.params;
       const page = { limit: query.limit, offset: offsetOf(query) };
-      const rows = await list(db, request, { checkId }, { ...query, ...windowOf(query, now()) }, page);
+      const rows = await list(db, request, request.params, { ...query, ...windowOf(query, now()) }, page);
       return (await present(request, rows)).map(presentListedResult);
     },
   );
@@ -257,15 +255,14 @@ export function registerCheckResults(
       },
     },
     async (request) => {
-      const { query } = request;
-      const { nextId, limit, fields } = query;
+      const { nextId, limit, fields } = request.query;
       const time = nextId === undefined ? null : timeOfUuidv7(nextId);
       if (nextId !== undefined && time === null)
         throw badRequest({ nextId: ['is not the nextId of a page'] });
       const after = nextId === undefined || time === null ? null : { id: nextId, startedAt: new Date(time) };
       // One more than shown, to find out whether there is another page.
       const page = { limit: limit + 1, offset: 0, after };
-      const rows = await list(db, request, request.params, query, page);
+      const rows = await list(db, request, request.params, request.query, page);
       const shown = rows.slice(0, limit);
       const entries = (await present(request, shown)).map(presentListedResult);
       return {
