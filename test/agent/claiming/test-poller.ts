@@ -45,7 +45,6 @@ export async function startTestPoller(answer: http.RequestListener): Promise<Tes
     watch: createTurnWatch(),
     random: () => 0,
     blocked: () => false,
-    condition: () => ({ guards: [], outbox: { results: 0, bytes: 0, oldestSeconds: 0 } }),
     accept: (jobs) => {
       batches.push(jobs);
       return Promise.resolve();
