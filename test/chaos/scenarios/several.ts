@@ -87,6 +87,9 @@ const agentLost: Scenario = {
       await sleep(runningMs);
       await world.killAgent(0);
       kills += 1;
+      // The next connection must be that of the next delivery.
+      for (const socket of held) socket.destroy();
+      held.clear();
       await world.startAgent(0);
       // Its lease ends, and it is redelivered, or it has had enough.
       await until(async () => held.size > 0 || (await endsOf()).length > 0, 'what comes of the run', 90_000);
