@@ -101,28 +101,28 @@ const ofDay = new RegExp(
 const pages: readonly (readonly [string, (of: SceneIds) => string])[] = [
   ['home', () => '/'],
   ['home-by-group', () => '/?view=groups'],
-  ['groups', () => '/groups'],
+  ['lists/groups', () => '/groups'],
   ['group', ({ ids }) => `/groups/${ids['group']}`],
-  ['projects', () => '/projects'],
+  ['lists/projects', () => '/projects'],
   ['project', () => '/projects/shop'],
-  ['reports', () => '/reports'],
+  ['lists/reports', () => '/reports'],
   ['check', ({ ids }) => `/checks/${ids['check/url']}`],
   ['run', ({ ids, shown: { failed } }) => `/checks/${ids['check/url']}/runs/${failed}`],
-  ['runs', ({ ids }) => `/checks/${ids['check/url']}?tab=runs`],
-  ['check-alerts', ({ ids }) => `/checks/${ids['check/url']}?tab=alerts`],
+  ['lists/runs', ({ ids }) => `/checks/${ids['check/url']}?tab=runs`],
+  ['lists/check-alerts', ({ ids }) => `/checks/${ids['check/url']}?tab=alerts`],
   ['new-check', () => '/checks/new?type=URL'],
   ['locations', () => '/locations'],
   ['location', ({ ids }) => `/locations/${ids['privateLocation']}?tab=keys`],
   ['alerts', () => '/alerts'],
-  ['notifications', () => '/alerts?tab=notifications'],
-  ['channels', () => '/alerts?tab=channels'],
+  ['lists/notifications', () => '/alerts?tab=notifications'],
+  ['lists/channels', () => '/alerts?tab=channels'],
   ['incidents', () => '/incidents'],
   ['incident', ({ ids }) => `/incidents/${ids['statusPageIncident']}`],
   ['new-incident', () => '/incidents/new'],
   ['maintenance', () => '/maintenance'],
   ['maintenance-window', ({ ids }) => `/maintenance/${ids['maintenanceWindow']}`],
-  ['status-pages', () => '/status-pages'],
-  ['services', () => '/services'],
+  ['lists/status-pages', () => '/status-pages'],
+  ['lists/services', () => '/services'],
   ['agents', ({ ids }) => `/locations/${ids['privateLocation']}`],
   ['status-page-form', ({ ids }) => `/status-pages/${ids['statusPage']}`],
   ['status-page', () => '/status/shop'],
@@ -131,7 +131,7 @@ const pages: readonly (readonly [string, (of: SceneIds) => string])[] = [
   ['reference', () => '/docs?search=createUrlCheck'],
 ];
 
-const calendars = ['alerts', 'incidents', 'maintenance', 'reports'];
+const calendars = ['alerts', 'incidents', 'maintenance', 'lists/reports'];
 
 describe.skipIf(!hasChromium)('the accessibility tree', { timeout: 60_000 }, () => {
   it.each(pages)('of the page %s names every part', async (name, path) => {
