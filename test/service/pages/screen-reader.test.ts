@@ -91,6 +91,7 @@ const steady = (text: string) =>
   text
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
     .replaceAll(/\.\.\.[0-9a-f]{4}\b/g, '...KEY')
+    .replaceAll(/\b\d{1,2} [A-Z][a-z]{2,8} \d{4}, \d\d:\d\d:\d\d\b/g, 'MOMENT')
     .replaceAll(/\b\d+ (s|min|h|d) ago\b|\bin \d+ (s|min|h|d)\b|\bjust now\b/g, 'TIME')
     .replace(new RegExp(`^(${months.join('|')}) \\d{4}$`), 'MONTH');
 /** The headings and buttons of single days; the days that are shown differ from day to day. */
@@ -105,7 +106,7 @@ const pages: readonly (readonly [string, (of: SceneIds) => string])[] = [
   ['group', ({ ids }) => `/groups/${ids['group']}`],
   ['lists/projects', () => '/projects'],
   ['project', () => '/projects/shop'],
-  ['lists/reports', () => '/reports'],
+  ['lists/reports', () => '/reports?sort=name'],
   ['check', ({ ids }) => `/checks/${ids['check/url']}`],
   ['run', ({ ids, shown: { failed } }) => `/checks/${ids['check/url']}/runs/${failed}`],
   ['lists/runs', ({ ids }) => `/checks/${ids['check/url']}?tab=runs`],
