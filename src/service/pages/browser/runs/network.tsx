@@ -3,6 +3,7 @@ import { milliseconds } from '../base/words.ts';
 import { Json } from '../parts/json.tsx';
 import { Moment } from '../parts/time.tsx';
 import { Facts, Part, Scroll } from './part.tsx';
+import { Grpc } from './grpc.tsx';
 import { Ssl } from './ssl.tsx';
 import type { Run } from './types.ts';
 
@@ -15,6 +16,7 @@ export function Network({ run }: { run: Run }) {
       {run.checkType === 'ICMP' && <Icmp details={details} />}
       {run.checkType === 'TCP' && <Tcp details={details} />}
       {run.checkType === 'SSL' && <Ssl details={details} />}
+      {run.checkType === 'GRPC' && <Grpc details={details} />}
       <Certificate value={details['certificate'] ?? details['tls']} />
       <Trace value={details['traceroute']} />
       <Packets value={details['packetCapture']} />
