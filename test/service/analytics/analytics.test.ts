@@ -18,6 +18,7 @@ const measured: { [T in CheckType]: string[] } = {
   DNS: ['responseTime', 'total'],
   ICMP: ['responseTime', 'packetLoss', 'latencyMin', 'latencyMax', 'latencyAvg', 'latencyStdDev'],
   SSL: ['responseTime', 'handshakeTimeMs', 'daysUntilExpiry', 'keySizeBits'],
+  GRPC: ['responseTime', 'total', 'dns', 'connect'],
   BROWSER: [
     'responseTime',
     'TTFB',
@@ -71,6 +72,13 @@ const bodies: {
       },
     },
     values: { handshakeTimeMs: 12, daysUntilExpiry: 30, keySizeBits: 2048 },
+  },
+  GRPC: {
+    run: {
+      timings: { dns: 2, connect: 3, firstByte: 4, download: 1, remainder: 0, total: 10 },
+      details: { timingPhases: { dns: 2, connect: 8, total: 10 } },
+    },
+    values: { total: 10, dns: 2, connect: 8 },
   },
   BROWSER: {
     run: {
