@@ -132,6 +132,7 @@ const notRun: { readonly [reason: string]: RegExp } = {
   'needs Docker; test/images builds and runs the images': /\bdocker\b/,
   'needs a Kubernetes cluster; test/charts renders and validates the charts': /\b(?:kubectl|helm)\b/,
   'needs root, or changes the machine': /\bsudo\b|\bapt-get\b|\bsysctl\b|as root/,
+  'takes the types of the reader, and needs their compiler': /\bprotoc\b/,
   'has an ellipsis for a value of the reader': /…/,
   'names a host of the reader': /\b[\w-]+\.example\b/,
   'needs an account with its own checks; its calls are compared with the API':
