@@ -5,7 +5,14 @@ import { examplesOf, judge, momentsOf } from './judge.ts';
 /** The oracle must be able to say no: each rule is broken once. */
 
 const start = Date.parse('2026-03-01T12:00:00.000Z');
-const check: ChaosCheck = { id: 'c1', name: 'url-0', intervalMs: 10_000, offsetMs: 2_500, bad: [] };
+const check: ChaosCheck = {
+  id: 'c1',
+  kind: 'url',
+  name: 'url-0',
+  intervalMs: 10_000,
+  offsetMs: 2_500,
+  bad: [],
+};
 const dues = momentsOf(check, start, start + 30_000);
 const reason = { code: 'HTTP_STATUS', owner: 'target', message: 'the answer was 500' };
 
@@ -37,6 +44,8 @@ const notification = (type: string, fields: Partial<Notification> = {}): Notific
 function facts(fields: Partial<Facts> = {}): Facts {
   return {
     checks: [check],
+    heartbeats: [],
+    pings: [],
     from: start,
     to: start + 30_000,
     probes: dues.map((due) => ({ check: 'url-0', at: due + 40 })),
@@ -44,6 +53,8 @@ function facts(fields: Partial<Facts> = {}): Facts {
     results: dues.map((due) => result(due)),
     settledAt: start + 3_600_000,
     notifications: [],
+    logged: [],
+    followed: new Map((fields.results ?? dues.map((due) => result(due))).map(({ id }, index) => [id, index])),
     stuckJobs: 0,
     ...fields,
   };
@@ -114,7 +125,7 @@ test.each<[string, Partial<Facts>, RegExp]>([
       checks: [{ ...check, bad: [{ from: third - 5_000, to: third + 60_000 }] }],
       results: [result(first), result(second), result(third, { status: 'failed', reason })],
     },
-    /notified of \[\], but its runs changed as \[ALERT_FAILURE\]/,
+    /alerts were raised as \[\], but its runs changed as \[ALERT_FAILURE\]/,
   ],
   [
     'a notification that comes twice',

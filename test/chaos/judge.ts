@@ -1,4 +1,6 @@
-import type { ChaosCheck, Excuses, Facts, Job, Notification, Probe, StoredResult } from './facts.ts';
+import type { ChaosCheck, Excuses, Facts, Job, Probe, StoredResult } from './facts.ts';
+import { judgeAlerts } from './judge-alerts.ts';
+import { judgeHeartbeat } from './judge-heartbeats.ts';
 
 /** The oracle's rules, as pure functions of what was seen. */
 
@@ -49,8 +51,25 @@ export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
       results,
       verdict,
     });
-    const settled = results.filter(({ stoppedAt }) => stoppedAt < facts.settledAt);
-    judgeAlerts(check, notificationsOf.get(check.id) ?? [], { results: settled, excuses, verdict });
+  }
+  for (const check of facts.heartbeats)
+    verdict.violations.push(...judgeHeartbeat(check, resultsOf.get(check.id) ?? [], facts));
+  const loggedOf = grouped(facts.logged, ({ checkId }) => checkId);
+  for (const check of [...facts.checks, ...facts.heartbeats]) {
+    const { alerts, falseAlerts, violations } = judgeAlerts(
+      check,
+      {
+        followed: facts.followed,
+        settledAt: facts.settledAt,
+        results: resultsOf.get(check.id) ?? [],
+        logged: loggedOf.get(check.id) ?? [],
+        received: notificationsOf.get(check.id) ?? [],
+      },
+      excuses,
+    );
+    verdict.alerts += alerts;
+    verdict.falseAlerts += falseAlerts;
+    verdict.violations.push(...violations);
   }
   if (facts.stuckJobs > 0) verdict.violations.push(`${facts.stuckJobs} jobs stay leased`);
   return verdict;
@@ -168,6 +187,7 @@ function judgeStatus(check: ChaosCheck, { result, due, excuses, verdict }: Statu
   const touched = check.bad.some(({ from, to }) => from < span.to && span.from < to);
   const inside = check.bad.some(({ from, to }) => from < span.from && span.to < to);
   const passed = result.status === 'passed';
+  if (result.status === 'failed' && result.reason?.owner !== 'target') say('failed is for faults of targets');
   if (inside && passed) say('its target failed all that time');
   if (!touched && !passed) say('its target was well all that time');
 }
@@ -200,64 +220,4 @@ function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: Probe
     if (lost !== undefined) lost.spare -= 1;
     else verdict.violations.push(`${check.name}: the probe at ${timeOf(at)} has no result`);
   }
-}
-
-type AlertsContext = { results: readonly StoredResult[]; excuses: Excuses; verdict: Verdict };
-
-/** One notification per change from passing to failing and back, in that order. */
-function judgeAlerts(check: ChaosCheck, all: readonly Notification[], context: AlertsContext): void {
-  const { results, excuses, verdict } = context;
-  const accepted = all.filter((notification) => notification.accepted);
-  const seen = new Set<string>();
-  const types: string[] = [];
-  for (const { id, type } of accepted) {
-    if (seen.has(id)) {
-      if (excuses.repeated !== true)
-        verdict.violations.push(`${check.name}: the notification ${type} came twice`);
-      continue;
-    }
-    seen.add(id);
-    // Degraded on the way from failing to passing: no state of its own here.
-    types.push(
-      type === 'ALERT_DEGRADED_RECOVERY' && types.at(-1) === 'ALERT_FAILURE' ? 'ALERT_RECOVERY' : type,
-    );
-  }
-  verdict.alerts += types.length;
-  const falsely = check.bad.length === 0 ? types.filter((type) => type === 'ALERT_FAILURE').length : 0;
-  if (falsely > 0) {
-    verdict.falseAlerts += falsely;
-    verdict.violations.push(`${check.name}: ${falsely} alerts of a failure that never was`);
-  }
-  const expected = changesOf(results);
-  const got = types.join(' ');
-  if (got === expected.join(' ')) return;
-  if (excuses.dropped === true && isShortened(types, expected)) return;
-  verdict.violations.push(
-    `${check.name}: notified of [${got}], but its runs changed as [${expected.join(' ')}]`,
-  );
-}
-
-/** Whether `types` is `expected` without some: in order, and with the same end. */
-function isShortened(types: readonly string[], expected: readonly string[]): boolean {
-  const last = expected.at(-1) ?? 'ALERT_RECOVERY';
-  let at = 0;
-  for (const type of expected) if (type === types[at]) at += 1;
-  return at === types.length && (types.at(-1) ?? 'ALERT_RECOVERY') === last;
-}
-
-/** What the results of a check, in the order of their starts, should have told its channels. */
-function changesOf(results: readonly StoredResult[]): string[] {
-  const changes: string[] = [];
-  let failing = false;
-  const runs = results
-    .filter(
-      ({ resultType, status }) => resultType === 'FINAL' && (status === 'passed' || status === 'failed'),
-    )
-    .sort((a, b) => a.startedAt - b.startedAt);
-  for (const { status } of runs) {
-    if ((status === 'failed') === failing) continue;
-    failing = !failing;
-    changes.push(failing ? 'ALERT_FAILURE' : 'ALERT_RECOVERY');
-  }
-  return changes;
 }

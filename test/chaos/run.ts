@@ -95,13 +95,13 @@ async function play(scenario: Scenario): Promise<{ verdict: Verdict; notes: stri
       await sleep(12_000);
       const from = Date.now();
       const stopWeather = startWeather(world, changingChecks(world));
-      const { notes = [], ...excuses } = await scenario.run(world);
+      const { notes = [], wrong = [], ...excuses } = await scenario.run(world);
       stopWeather();
       // Time for what has recovered to show it.
       await sleep(15_000);
       const facts = await world.facts(from, Date.now());
       const verdict = judge(facts, excuses);
-      verdict.violations.push(...((await scenario.after?.(world, verdict)) ?? []));
+      verdict.violations.push(...wrong, ...((await scenario.after?.(world, verdict)) ?? []));
       return { verdict, notes };
     } finally {
       await world.close();

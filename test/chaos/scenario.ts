@@ -12,8 +12,8 @@ export type Scenario = {
   world?: Partial<Omit<WorldOptions, 'random' | 'main'>>;
   /** Makes the options of the world, where they depend on something that it must make first. */
   prepare?: (main: string) => Promise<{ options: Partial<WorldOptions>; undo: () => Promise<void> }>;
-  /** Does the fault, ends it, and says what it excuses. `world.checks` run all the time. */
-  run: (world: World) => Promise<Excuses & { notes?: string[] }>;
+  /** Does the fault, ends it, says what it excuses, and what it found wrong itself. `world.checks` run all the time. */
+  run: (world: World) => Promise<Excuses & { notes?: string[]; wrong?: string[] }>;
   /** More rules for what came of it. Returns violations. */
   after?: (world: World, verdict: Verdict) => Promise<string[]>;
 };
