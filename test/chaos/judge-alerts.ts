@@ -31,6 +31,8 @@ export function judgeAlerts(check: ChaosCheck, facts: AlertFacts, excuses: Excus
   if (falsely > 0) say(`${falsely} alerts of a failure that never was`);
 
   const logged = facts.logged.filter(({ createdAt }) => createdAt < facts.settledAt);
+  const forgotten = facts.results.filter((result) => counts(result) && !facts.followed.has(result.id));
+  if (forgotten.length > 0) say(`${forgotten.length} results were stored, and no alert can follow from them`);
   const expected = changesOf(facts);
   const raised = logged.map(({ type }) => changeOf(type));
   if (raised.join(' ') !== expected.join(' '))
@@ -64,6 +66,10 @@ function isDelivered(received: readonly string[], logged: readonly LoggedNotific
   return places.has(received.length);
 }
 
+/** Final results of runs that took place. */
+const counts = ({ resultType, status }: StoredResult) =>
+  resultType === 'FINAL' && /^(passed|degraded|failed|errored)$/.test(status);
+
 /**
  * What the results of a check should have raised. They count in the order in which the service followed them; one that
  * started before one that was followed already changes nothing.
@@ -78,7 +84,7 @@ function changesOf({ results, followed, settledAt }: AlertFacts): string[] {
       const order = followed.get(result.id);
       return order === undefined || result.stoppedAt >= settledAt ? [] : [{ ...result, order }];
     })
-    .filter((result) => /^(passed|degraded|failed)$/.test(result.status))
+    .filter((result) => counts(result) && result.status !== 'errored')
     .sort((a, b) => a.order - b.order);
   for (const run of runs) {
     if (run.startedAt < latest) continue;

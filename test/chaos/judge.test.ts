@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import type { ChaosCheck, Facts, Notification, StoredResult } from './facts.ts';
+import { describe, expect, test } from 'vitest';
+import type { ChaosCheck, Facts, LoggedNotification, Notification, StoredResult } from './facts.ts';
 import { examplesOf, judge, momentsOf } from './judge.ts';
 
 /** The oracle must be able to say no: each rule is broken once. */
@@ -37,6 +37,14 @@ const notification = (type: string, fields: Partial<Notification> = {}): Notific
   type,
   id: type,
   accepted: true,
+  ...fields,
+});
+
+const logged = (type: string, fields: Partial<LoggedNotification> = {}): LoggedNotification => ({
+  checkId: check.id,
+  type,
+  createdAt: start,
+  isSuperseded: false,
   ...fields,
 });
 
@@ -128,10 +136,23 @@ test.each<[string, Partial<Facts>, RegExp]>([
     /alerts were raised as \[\], but its runs changed as \[ALERT_FAILURE\]/,
   ],
   [
+    'a failure that is charged to us',
+    {
+      checks: [{ ...check, bad: [{ from: third - 5_000, to: third + 60_000 }] }],
+      results: [
+        result(first),
+        result(second),
+        result(third, { status: 'failed', reason: { ...reason, owner: 'ours' } }),
+      ],
+    },
+    /failed is for faults of targets/,
+  ],
+  [
     'a notification that comes twice',
     {
       checks: [{ ...check, bad: [{ from: third - 5_000, to: third + 60_000 }] }],
       results: [result(first), result(second), result(third, { status: 'failed', reason })],
+      logged: [logged('ALERT_FAILURE')],
       notifications: [notification('ALERT_FAILURE'), notification('ALERT_FAILURE')],
     },
     /came twice/,
@@ -148,6 +169,95 @@ test('what a fault excuses is counted and forgiven, and nothing else', () => {
   expect(judge(facts({ results, probes: [] }), { missed: (due) => due === third }).violations).toHaveLength(
     1,
   );
+});
+
+describe('alerts of a check that fails and recovers', () => {
+  const outage = facts({
+    checks: [{ ...check, bad: [{ from: second - 5_000, to: second + 5_000 }] }],
+    results: [result(first), result(second, { status: 'failed', reason }), result(third)],
+  });
+  const both = ['ALERT_FAILURE', 'ALERT_RECOVERY'];
+  const violationsOf = (fields: Partial<Facts>, excuses = {}) =>
+    judge({ ...outage, ...fields }, excuses).violations;
+  const all = (types: readonly string[]) => types.map((type) => notification(type));
+
+  test('both are raised and received', () => {
+    const fields = { logged: both.map((type) => logged(type)), notifications: all(both) };
+    expect(violationsOf(fields)).toEqual([]);
+  });
+
+  test('a pair that is lost is found, whatever may be dropped', () => {
+    expect(violationsOf({}, { dropped: true })).toEqual([
+      'url-0: alerts were raised as [], but its runs changed as [ALERT_FAILURE ALERT_RECOVERY]',
+    ]);
+    expect(violationsOf({ logged: both.map((type) => logged(type)) }, { dropped: true })).toEqual([
+      'url-0: notified of [], but the log has [ALERT_FAILURE ALERT_RECOVERY]',
+    ]);
+  });
+
+  test('what the log calls superseded may be left out, where the fault excuses it', () => {
+    const dropped = [logged('ALERT_FAILURE', { isSuperseded: true }), logged('ALERT_RECOVERY')];
+    const fields = { logged: dropped, notifications: all(['ALERT_RECOVERY']) };
+    expect(violationsOf(fields, { dropped: true })).toEqual([]);
+    expect(violationsOf({ ...fields, notifications: all(both) }, { dropped: true })).toEqual([]);
+    expect(violationsOf(fields)).toEqual([
+      'url-0: 1 notifications were dropped for newer ones, with nothing to excuse it',
+    ]);
+    expect(violationsOf({ ...fields, notifications: all(['ALERT_FAILURE']) }, { dropped: true })).toEqual([
+      'url-0: notified of [ALERT_FAILURE], but the log has [(ALERT_FAILURE) ALERT_RECOVERY]',
+    ]);
+  });
+
+  test('the wrong order is found', () => {
+    const fields = { logged: both.map((type) => logged(type)), notifications: all(both.toReversed()) };
+    expect(violationsOf(fields, { dropped: true })).toHaveLength(1);
+  });
+
+  test('a failure that was followed after a newer pass alerts nobody', () => {
+    const [one, two, three] = outage.results.map(({ id }) => id);
+    const followed = new Map([
+      [one ?? '', 1],
+      [three ?? '', 2],
+      [two ?? '', 3],
+    ]);
+    expect(violationsOf({ followed })).toEqual([]);
+  });
+
+  test('a result that was stored without its place in that order is found', () => {
+    const [one] = outage.results.map(({ id }) => id);
+    expect(violationsOf({ followed: new Map([[one ?? '', 1]]) })).toEqual([
+      'url-0: 2 results were stored, and no alert can follow from them',
+    ]);
+  });
+});
+
+describe('heartbeats', () => {
+  const heartbeat: ChaosCheck = { ...check, id: 'h1', kind: 'heartbeat', name: 'heartbeat-0' };
+  const missedPing = { code: 'HEARTBEAT_MISSED', owner: 'target', message: 'no ping arrived' };
+  const pinged = (at: number, fields: Partial<StoredResult> = {}): StoredResult =>
+    result(at, { id: `p${at}`, checkId: 'h1', jobId: null, startedAt: at, stoppedAt: at, ...fields });
+  const violationsOf = (results: StoredResult[], fields: Partial<Facts> = {}) =>
+    judge(
+      facts({
+        heartbeats: [heartbeat],
+        pings: [{ check: 'heartbeat-0', at: start + 1_000 }],
+        results: [...facts().results, ...results],
+        ...fields,
+      }),
+    ).violations;
+
+  test('each ping has a result', () => {
+    expect(violationsOf([pinged(start + 990)])).toEqual([]);
+    expect(violationsOf([]).join()).toMatch(/the ping at 12:00:01.000 has no result/);
+  });
+
+  test('a failure without silence is found, and silence without a failure', () => {
+    const failed = pinged(start + 20_000, { status: 'failed', reason: missedPing });
+    expect(violationsOf([pinged(start + 990), failed]).join('\n')).toMatch(/it was pinged all that time/);
+    const silent = { ...heartbeat, bad: [{ from: start, to: start + 100_000 }] };
+    const long = { heartbeats: [silent], pings: [], to: start + 100_000, checks: [] };
+    expect(violationsOf([], long).join('\n')).toMatch(/its silence from 12:00:00.000 on was not noticed/);
+  });
 });
 
 test('a probe of an agent that died belongs to the delivery that it did not finish', () => {

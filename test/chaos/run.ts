@@ -20,6 +20,7 @@ const { values, positionals } = parseArgs({
     list: { type: 'boolean', default: false },
     out: { type: 'string' },
     main: { type: 'string' },
+    commit: { type: 'string', default: '' },
   },
 });
 
@@ -48,6 +49,20 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
+/** What made the figures: seed, commit and those variables that the scenario reads. They belong to the command of its row. */
+const rowOf = ({ name, reads = [] }: Scenario, seconds: number) => ({
+  name,
+  seed,
+  seconds,
+  commit: values.commit,
+  variables: Object.fromEntries(
+    reads.flatMap((variable) => {
+      const value = process.env[variable];
+      return value === undefined ? [] : [[variable, value]];
+    }),
+  ),
+});
+
 let failed = 0;
 const rows: string[] = [];
 for (const scenario of wanted.length > 0 ? wanted : scenarios) {
@@ -71,7 +86,7 @@ for (const scenario of wanted.length > 0 ? wanted : scenarios) {
     rows.push(row);
     console.log(`   ${row}`);
     if (values.out !== undefined)
-      appendFileSync(values.out, `${JSON.stringify({ name: scenario.name, seed, seconds, ...verdict })}\n`);
+      appendFileSync(values.out, `${JSON.stringify({ ...rowOf(scenario, seconds), ...verdict, notes })}\n`);
   } catch (error) {
     failed += 1;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -2,11 +2,15 @@ import type { Excuses } from './facts.ts';
 import type { Verdict } from './judge.ts';
 import type { World, WorldOptions } from './world.ts';
 
+export type ChaosVariable = 'CHAOS_MINUTES' | 'CHAOS_RUNS' | 'CHAOS_POINTS' | 'CHAOS_HOURS';
+
 /** One fault, or several of a kind, under the oracle. */
 export type Scenario = {
   name: string;
   /** The fault in a few words, for the table in docs/reliability.md. */
   about: string;
+  /** Variables of the environment that change its length or its size. */
+  reads?: readonly ChaosVariable[];
   /** Why it cannot run on this machine; null = it can. */
   missing?: () => string | null;
   world?: Partial<Omit<WorldOptions, 'random' | 'main'>>;

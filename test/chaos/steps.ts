@@ -36,7 +36,7 @@ export const stepFile = fileURLToPath(new URL('../../test/chaos/step.mjs', impor
 /** Makes the copy next to the compiled program. Returns its main file. */
 export function instrumentedMain(main: string): string {
   const root = dirname(dirname(main));
-  const copy = join(root, 'build', 'steps');
+  const copy = join(root, 'build', `steps-${process.pid}`);
   rmSync(copy, { recursive: true, force: true });
   mkdirSync(copy, { recursive: true });
   // What the program finds by its own place.

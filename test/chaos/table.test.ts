@@ -21,6 +21,7 @@ const line = (name: string, more: object = {}) =>
     name,
     seed: 1,
     seconds: 90,
+    commit: 'abc1234',
     due: 100,
     probes: 104,
     lost: 0,
@@ -59,6 +60,7 @@ test('the last line of a scenario counts, the others keep their figures, and the
   expect(cellsOf(first, 'calm')).toEqual([
     '`npm run chaos -- calm --seed 7`',
     calm?.about,
+    'abc1234',
     '50',
     '50',
     '0',
@@ -72,6 +74,7 @@ test('the last line of a scenario counts, the others keep their figures, and the
   expect(cellsOf(first, 'agent-kills')).toEqual([
     '`npm run chaos -- agent-kills --seed 1`',
     kills?.about,
+    'abc1234',
     '100',
     '97',
     '2',
@@ -89,9 +92,18 @@ test('the last line of a scenario counts, the others keep their figures, and the
   expect(writeTable(line('starved')).status).toBe(0);
   const second = readFileSync(page, 'utf8');
   expect(cellsOf(second, 'calm')).toEqual(cellsOf(first, 'calm'));
-  expect(cellsOf(second, 'starved').slice(2, 4)).toEqual(['100', '100']);
+  expect(cellsOf(second, 'starved').slice(2, 5)).toEqual(['abc1234', '100', '100']);
   expect(run().status).toBe(0);
   expect(readFileSync(page, 'utf8')).toBe(second);
+});
+
+test('the variables that made the figures are part of the command', () => {
+  writeTable(line('soak', { variables: { CHAOS_MINUTES: '60', CHAOS_RUNS: '100' } }));
+  const command = '`CHAOS_MINUTES=60 CHAOS_RUNS=100 npm run chaos -- soak --seed 1`';
+  expect(cellsOf(readFileSync(page, 'utf8'), 'soak')[0]).toBe(command);
+  // It stays when other figures are written.
+  writeTable(line('calm'));
+  expect(cellsOf(readFileSync(page, 'utf8'), 'soak')[0]).toBe(command);
 });
 
 test('a wrong file changes nothing and is named', () => {
@@ -99,6 +111,8 @@ test('a wrong file changes nothing and is named', () => {
     ['{', 'line 2: not JSON'],
     [line('calm', { due: -1 }), 'line 2: due must be a whole number'],
     [line('calm', { violations: 3 }), 'line 2: name must be a text and violations a list'],
+    [line('calm', { commit: '| x' }), 'line 2: commit must be the short name of a commit'],
+    [line('calm', { variables: { CHAOS_RUNS: '`' } }), 'line 2: variables must be numbers of CHAOS_…'],
   ]) {
     const done = writeTable(line('calm'), text ?? '');
     expect([done.status, done.stderr]).toEqual([2, expect.stringContaining(mistake ?? '')]);
@@ -109,6 +123,8 @@ test('a wrong file changes nothing and is named', () => {
 
 test('docs/reliability.md has the row of every scenario (node scripts/chaos-table.mjs writes them)', () => {
   const text = readFileSync(join(root, 'docs', 'reliability.md'), 'utf8');
-  const named = [...text.matchAll(/^\| `npm run chaos -- ([\w-]+)/gm)].map(([, name]) => name);
+  const named = [...text.matchAll(/^\| `(?:CHAOS_[A-Z]+=[\d.]+ )*npm run chaos -- ([\w-]+)/gm)].map(
+    ([, name]) => name,
+  );
   expect(named).toEqual(scenarios.map(({ name }) => name));
 });

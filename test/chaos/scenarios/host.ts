@@ -55,7 +55,7 @@ const starved: Scenario = {
   },
 };
 
-const quotaFolder = '/sys/fs/cgroup/cpu/location-agent-chaos';
+const quotaFolder = `/sys/fs/cgroup/cpu/location-agent-chaos-${process.pid}`;
 /** A container's quota: a tenth of a core (cgroup v1). */
 const throttled: Scenario = {
   name: 'throttled',
