@@ -27,6 +27,7 @@ const columns = [
   'alerts',
   'false alerts',
   'violations',
+  'measured',
 ];
 const counts = ['seed', 'due', 'lost', 'doubled', 'missed', 'errored', 'alerts', 'falseAlerts'];
 
@@ -59,6 +60,8 @@ function measured(file) {
       refuse(`${file}, line ${index + 1}: name must be a text and violations a list`);
     if (!/^[0-9a-f]*\+?$/.test(row.commit ?? ''))
       refuse(`${file}, line ${index + 1}: commit must be the short name of a commit`);
+    if (!/^[^\n`<]*$/.test(row.measured ?? ''))
+      refuse(`${file}, line ${index + 1}: measured must be one line of plain text`);
     for (const [name, value] of Object.entries(row.variables ?? {}))
       if (!/^CHAOS_[A-Z]+$/.test(name) || !/^[0-9.]+$/.test(value))
         refuse(`${file}, line ${index + 1}: variables must be numbers of CHAOS_…`);
@@ -79,6 +82,7 @@ const figuresOf = (row) => [
   row.alerts,
   row.falseAlerts,
   row.violations.length,
+  (row.measured ?? '').replaceAll('|', '\\|'),
 ];
 
 /** The variables that made its figures, as a shell takes them. */

@@ -74,7 +74,8 @@ for (const scenario of wanted.length > 0 ? wanted : scenarios) {
   console.log(`-- ${scenario.name}: ${scenario.about}`);
   const began = performance.now();
   try {
-    const { verdict, notes } = await play(scenario);
+    const { verdict, notes, measured } = await play(scenario);
+    if (measured !== undefined) console.log(`   ${measured}`);
     for (const note of notes) console.log(`   ${note}`);
     for (const line of examplesOf(verdict.violations)) console.log(`   WRONG ${line}`);
     if (verdict.violations.length > 0) failed += 1;
@@ -86,7 +87,10 @@ for (const scenario of wanted.length > 0 ? wanted : scenarios) {
     rows.push(row);
     console.log(`   ${row}`);
     if (values.out !== undefined)
-      appendFileSync(values.out, `${JSON.stringify({ ...rowOf(scenario, seconds), ...verdict, notes })}\n`);
+      appendFileSync(
+        values.out,
+        `${JSON.stringify({ ...rowOf(scenario, seconds), ...verdict, measured, notes })}\n`,
+      );
   } catch (error) {
     failed += 1;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -100,7 +104,9 @@ console.log(
 );
 process.exit(failed === 0 ? 0 : 1);
 
-async function play(scenario: Scenario): Promise<{ verdict: Verdict; notes: string[] }> {
+type Played = { verdict: Verdict; notes: string[]; measured: string | undefined };
+
+async function play(scenario: Scenario): Promise<Played> {
   const prepared = await scenario.prepare?.(main);
   const random = randomFrom(seed);
   try {
@@ -110,14 +116,14 @@ async function play(scenario: Scenario): Promise<{ verdict: Verdict; notes: stri
       await sleep(12_000);
       const from = Date.now();
       const stopWeather = startWeather(world, changingChecks(world));
-      const { notes = [], wrong = [], ...excuses } = await scenario.run(world);
+      const { notes = [], wrong = [], measured, ...excuses } = await scenario.run(world);
       stopWeather();
       // Time for what has recovered to show it.
       await sleep(15_000);
       const facts = await world.facts(from, Date.now());
       const verdict = judge(facts, excuses);
       verdict.violations.push(...wrong, ...((await scenario.after?.(world, verdict)) ?? []));
-      return { verdict, notes };
+      return { verdict, notes, measured };
     } finally {
       await world.close();
     }

@@ -4,6 +4,15 @@ import type { World, WorldOptions } from './world.ts';
 
 export type ChaosVariable = 'CHAOS_MINUTES' | 'CHAOS_RUNS' | 'CHAOS_POINTS' | 'CHAOS_HOURS';
 
+export type Findings = {
+  /** Lines for whoever watches the run. */
+  notes?: string[];
+  /** What the scenario itself found wrong. */
+  wrong?: string[];
+  /** Figures of its own, in a few words, for the table. */
+  measured?: string;
+};
+
 /** One fault, or several of a kind, under the oracle. */
 export type Scenario = {
   name: string;
@@ -17,7 +26,7 @@ export type Scenario = {
   /** Makes the options of the world, where they depend on something that it must make first. */
   prepare?: (main: string) => Promise<{ options: Partial<WorldOptions>; undo: () => Promise<void> }>;
   /** Does the fault, ends it, says what it excuses, and what it found wrong itself. `world.checks` run all the time. */
-  run: (world: World) => Promise<Excuses & { notes?: string[]; wrong?: string[] }>;
+  run: (world: World) => Promise<Excuses & Findings>;
   /** More rules for what came of it. Returns violations. */
   after?: (world: World, verdict: Verdict) => Promise<string[]>;
 };

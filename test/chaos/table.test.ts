@@ -52,9 +52,13 @@ const cellsOf = (text: string, name: string): string[] =>
 
 test('the last line of a scenario counts, the others keep their figures, and the rest of the page stays', () => {
   const lost = { lost: 2, doubled: 1, falseAlerts: 4, violations: ['a', 'b'] };
-  expect(writeTable(line('calm'), line('agent-kills', lost), line('calm', { due: 50, seed: 7 })).status).toBe(
-    0,
-  );
+  expect(
+    writeTable(
+      line('calm'),
+      line('agent-kills', lost),
+      line('calm', { due: 50, seed: 7, measured: 'killed at 57 of 60 steps' }),
+    ).status,
+  ).toBe(0);
   const first = readFileSync(page, 'utf8');
   const [calm, kills] = ['calm', 'agent-kills'].map((name) => scenarios.find((found) => found.name === name));
   expect(cellsOf(first, 'calm')).toEqual([
@@ -70,6 +74,7 @@ test('the last line of a scenario counts, the others keep their figures, and the
     '8',
     '0',
     '0',
+    'killed at 57 of 60 steps',
   ]);
   expect(cellsOf(first, 'agent-kills')).toEqual([
     '`npm run chaos -- agent-kills --seed 1`',
@@ -84,6 +89,7 @@ test('the last line of a scenario counts, the others keep their figures, and the
     '8',
     '4',
     '2',
+    '',
   ]);
   expect(cellsOf(first, 'starved').slice(2).join('')).toBe('');
   expect(first.startsWith('# Page\n\nBefore.\n\n<!-- chaos-table -->\n')).toBe(true);

@@ -173,11 +173,15 @@ export const soak: Scenario = {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,mode=0700', 'tmpfs', path]);
     world.atEnd.push(() => execFileSync('umount', ['-l', path]));
     await world.startAgent(1);
-    world.front.setFault((request) =>
-      request.url?.startsWith('/agent/') === true
-        ? (wayFaults[Math.floor(random.next() * 100)] ?? null)
-        : null,
-    );
+    let hungAt = -Infinity;
+    world.front.setFault(({ url = '' }) => {
+      const fault = url.startsWith('/agent/') ? (wayFaults[Math.floor(random.next() * 100)] ?? null) : null;
+      if (fault !== 'hang') return fault;
+      // A claim that hangs takes its agent out of the work for 40 s: never both agents at once.
+      if (performance.now() - hungAt < 60_000) return null;
+      hungAt = performance.now();
+      return fault;
+    });
     const samples: Sample[] = [];
     const end = Date.now() + minutes * 60_000;
     const silences = silenceHeartbeats(world, () => Date.now() > end - 30_000);

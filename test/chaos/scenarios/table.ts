@@ -7,7 +7,7 @@ import { hostScenarios } from './host.ts';
 import { ownNetworkScenarios } from './own-network.ts';
 import { serviceScenarios } from './service.ts';
 import { soak } from './soak.ts';
-import { agentSteps, serviceSteps } from './steps.ts';
+import { agentSteps, databaseSteps, serviceSteps } from './steps.ts';
 
 /** All scenarios, in the order in which `npm run chaos` runs them. */
 export const scenarios: readonly Scenario[] = [
@@ -23,5 +23,6 @@ export const scenarios: readonly Scenario[] = [
   ...hostileScenarios,
   agentSteps,
   serviceSteps,
+  databaseSteps,
   soak,
 ];
