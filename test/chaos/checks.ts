@@ -16,6 +16,8 @@ export type CheckOptions = {
   heartbeat?: number;
   /** Seconds between the runs of a check: 10, 20 or 30. */
   everySeconds?: 10 | 20 | 30;
+  /** All checks are due at the same moment; as they are made, they are spread over their interval. */
+  sameMoment?: boolean;
   /** Where targets listen. */
   host?: string;
   /** Addresses by which checks reach the targets, in turn; default: `host`. */
@@ -50,6 +52,7 @@ export async function makeChecks(place: Place, options: CheckOptions): Promise<C
     Array.from({ length: counts[kind] }, (_, index) => [kind, `${kind}-${index}`] as const),
   );
   const checks: ChaosCheck[] = [];
+  const commonOffset = options.sameMoment === true ? everySeconds / 2 : null;
   for (const [index, [kind, name]] of names.entries()) {
     const address = addresses[index % addresses.length] ?? '127.0.0.1';
     const hasName = options.domain !== undefined && address === addresses[0] && index % 3 === 0;
@@ -66,7 +69,11 @@ export async function makeChecks(place: Place, options: CheckOptions): Promise<C
     });
     if (made.status !== 201) throw new Error(`no check ${name}: ${JSON.stringify(made.body)}`);
     const [row] = await query<{ offset: number }>(
-      'select offset_seconds as offset from checks where id = $1',
+      commonOffset === null
+        ? 'select offset_seconds as offset from checks where id = $1'
+        : `update checks set offset_seconds = ${commonOffset},
+             next_due_at = next_due_at + make_interval(secs => ${commonOffset} - offset_seconds)
+           where id = $1 returning offset_seconds as offset`,
       [made.body.id],
     );
     checks.push({

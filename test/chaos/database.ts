@@ -117,9 +117,9 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
     query,
     record: async () => {
       await query(`
-        create table if not exists oracle_jobs (id uuid primary key, check_id uuid, due_at timestamptz, deliveries integer, tokens integer);
+        create table if not exists oracle_jobs (id uuid primary key, check_id uuid, due_at timestamptz, deliveries integer, tokens integer, session_id uuid);
         create or replace function oracle_note() returns trigger language plpgsql as $$ begin
-          insert into oracle_jobs values (new.id, new.check_id, new.due_at, new.deliveries, cardinality(new.past_tokens) + 1)
+          insert into oracle_jobs values (new.id, new.check_id, new.due_at, new.deliveries, cardinality(new.past_tokens) + 1, new.session_id)
           on conflict (id) do update set deliveries = greatest(oracle_jobs.deliveries, excluded.deliveries),
             tokens = greatest(oracle_jobs.tokens, excluded.tokens);
           return null; end $$;
@@ -135,7 +135,7 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
           insert into oracle_notifications (id) values (new.id); return null; end $$;
         drop trigger if exists oracle on alert_notifications;
         create trigger oracle after insert on alert_notifications for each row execute function oracle_raise();
-        insert into oracle_jobs select id, check_id, due_at, deliveries, cardinality(past_tokens) + 1 from jobs on conflict do nothing`);
+        insert into oracle_jobs select id, check_id, due_at, deliveries, cardinality(past_tokens) + 1, session_id from jobs on conflict do nothing`);
     },
     jobs: async () =>
       (

@@ -275,6 +275,14 @@ test('a probe of an agent that died belongs to the delivery that it did not fini
   expect(judge(facts({ results, probes })).violations).toHaveLength(1);
 });
 
+test('a probe of a run that ended as missed belongs to the delivery whose result was lost', () => {
+  const results = [result(first), missedRecord(second, second, 1), result(third)];
+  const excuses = { missed: (due: number) => due === second };
+  expect(judge(facts({ results }), excuses).violations).toEqual([]);
+  const jobs = facts().jobs.map((job) => (job.dueAt === second ? { ...job, deliveries: 0 } : job));
+  expect(judge(facts({ results, jobs }), excuses).violations).toHaveLength(1);
+});
+
 test('of many violations of one kind, the first are shown and the others counted', () => {
   const many = dues.map((due, index) => `url-${index}: due ${new Date(due).toISOString().slice(11)}, failed`);
   expect(examplesOf([...many, 'url-1: another'], 2)).toEqual([

@@ -24,19 +24,22 @@ export type Verdict = {
 /** Milliseconds by which the clocks of targets and of results may differ, and a run may lie across a change of its target. */
 const slackMs = 1_500;
 
+/** Nothing seen yet. */
+export const noVerdict = (): Verdict => ({
+  due: 0,
+  probes: 0,
+  lost: 0,
+  doubled: 0,
+  missed: 0,
+  errored: 0,
+  falseAlerts: 0,
+  alerts: 0,
+  violations: [],
+});
+
 /** Judges a scenario. `excuses` says what its fault may cost. */
 export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
-  const verdict: Verdict = {
-    due: 0,
-    probes: facts.probes.length,
-    lost: 0,
-    doubled: 0,
-    missed: 0,
-    errored: 0,
-    falseAlerts: 0,
-    alerts: 0,
-    violations: [],
-  };
+  const verdict: Verdict = { ...noVerdict(), probes: facts.probes.length };
   const dueOfJob = new Map(facts.jobs.map((job) => [job.id, job]));
   const resultsOf = grouped(facts.results, ({ checkId }) => checkId);
   const probesOf = grouped(facts.probes, ({ check }) => check);
@@ -203,9 +206,11 @@ type ProbesContext = {
 function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: ProbesContext): void {
   const { facts, results, verdict } = context;
   const runs = results.filter(({ missed }) => missed === null);
+  const reported = new Set(runs.map(({ jobId }) => jobId));
+  // Each delivery may have probed, and one of them made the result: of a run that ended as missed, none did.
   const jobs = context.jobs.map((job) => ({
     job,
-    spare: Math.max(0, Math.max(job.deliveries, job.tokens) - 1),
+    spare: Math.max(0, Math.max(job.deliveries, job.tokens) - 1, reported.has(job.id) ? 0 : job.deliveries),
   }));
   for (const { at } of probes) {
     if (at < facts.from || at >= facts.to) continue;

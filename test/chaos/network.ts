@@ -12,6 +12,8 @@ export type AgentNetwork = {
   before: readonly string[];
   /** Of this machine, on the link to the agents. */
   gateway: string;
+  /** Of this machine, on another link, which no fault touches. */
+  apart: string;
   /** Addresses of targets, each in a subnet of its own beyond the gateway. */
   targets: readonly [string, string];
   /** Names below it resolve to the first of `targets`. */
@@ -30,6 +32,7 @@ export type AgentNetwork = {
 /** Names and addresses of one run, so that several runs can take place at once on one machine. */
 const name = `agents-chaos-${process.pid}`;
 const [outer, inner] = [`ch-out-${process.pid}`, `ch-in-${process.pid}`];
+const [outerApart, innerApart] = [`ch-ot-${process.pid}`, `ch-it-${process.pid}`];
 const domain = 'names.chaos.test';
 
 /** The first two numbers of addresses that nobody on this machine has. */
@@ -67,6 +70,7 @@ export async function makeAgentNetwork(): Promise<AgentNetwork> {
   const network = freeNetwork();
   const gateway = `${network}.77.1`;
   const inside = `${network}.77.2`;
+  const apart = `${network}.80.1`;
   const silent = `${network}.77.9`;
   const targets = [`${network}.78.1`, `${network}.79.1`] as const;
   const deadNetwork = `${network}.79.0/24`;
@@ -76,11 +80,17 @@ export async function makeAgentNetwork(): Promise<AgentNetwork> {
   run('ip', 'addr', 'add', `${gateway}/24`, 'dev', outer);
   run('ip', 'link', 'set', outer, 'up');
   for (const address of targets) run('ip', 'addr', 'add', `${address}/32`, 'dev', outer);
+  run('ip', 'link', 'add', outerApart, 'type', 'veth', 'peer', 'name', innerApart);
+  run('ip', 'link', 'set', innerApart, 'netns', name);
+  run('ip', 'addr', 'add', `${apart}/24`, 'dev', outerApart);
+  run('ip', 'link', 'set', outerApart, 'up');
   const ip = (...words: string[]) => run('ip', '-n', name, ...words);
   const route = () => ip('route', 'replace', 'default', 'via', gateway);
   ip('link', 'set', 'lo', 'up');
   ip('addr', 'add', `${inside}/24`, 'dev', inner);
   ip('link', 'set', inner, 'up');
+  ip('addr', 'add', `${network}.80.2/24`, 'dev', innerApart);
+  ip('link', 'set', innerApart, 'up');
   route();
   mkdirSync(`/etc/netns/${name}`, { recursive: true });
   writeFileSync(`/etc/netns/${name}/resolv.conf`, `nameserver ${gateway}\noptions timeout:1 attempts:2\n`);
@@ -112,6 +122,7 @@ export async function makeAgentNetwork(): Promise<AgentNetwork> {
   return {
     before: ['ip', 'netns', 'exec', name],
     gateway,
+    apart,
     targets,
     domain,
     inside: ip,
@@ -145,5 +156,6 @@ export async function makeAgentNetwork(): Promise<AgentNetwork> {
 function remove(): void {
   quietly('ip', 'netns', 'del', name);
   quietly('ip', 'link', 'del', outer);
+  quietly('ip', 'link', 'del', outerApart);
   rmSync(`/etc/netns/${name}`, { recursive: true, force: true });
 }

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { examplesOf, judge, type Verdict } from './judge.ts';
 import { killEverything, sleep } from './programs.ts';
 import { randomFrom } from './random.ts';
-import type { Scenario } from './scenario.ts';
+import type { LoneScenario, Scenario, WorldScenario } from './scenario.ts';
 import { scenarios } from './scenarios/table.ts';
 import { changingChecks, startWeather } from './weather.ts';
 import { startWorld } from './world.ts';
@@ -74,7 +74,8 @@ for (const scenario of wanted.length > 0 ? wanted : scenarios) {
   console.log(`-- ${scenario.name}: ${scenario.about}`);
   const began = performance.now();
   try {
-    const { verdict, notes, measured } = await play(scenario);
+    const { verdict, notes, measured } =
+      'alone' in scenario ? await playAlone(scenario) : await play(scenario);
     if (measured !== undefined) console.log(`   ${measured}`);
     for (const note of notes) console.log(`   ${note}`);
     for (const line of examplesOf(verdict.violations)) console.log(`   WRONG ${line}`);
@@ -106,7 +107,13 @@ process.exit(failed === 0 ? 0 : 1);
 
 type Played = { verdict: Verdict; notes: string[]; measured: string | undefined };
 
-async function play(scenario: Scenario): Promise<Played> {
+async function playAlone(scenario: LoneScenario): Promise<Played> {
+  const { verdict, notes = [], wrong = [], measured } = await scenario.alone();
+  verdict.violations.push(...wrong);
+  return { verdict, notes, measured };
+}
+
+async function play(scenario: WorldScenario): Promise<Played> {
   const prepared = await scenario.prepare?.(main);
   const random = randomFrom(seed);
   try {

@@ -13,8 +13,7 @@ export type Findings = {
   measured?: string;
 };
 
-/** One fault, or several of a kind, under the oracle. */
-export type Scenario = {
+type Named = {
   name: string;
   /** The fault in a few words, for the table in docs/reliability.md. */
   about: string;
@@ -22,6 +21,10 @@ export type Scenario = {
   reads?: readonly ChaosVariable[];
   /** Why it cannot run on this machine; null = it can. */
   missing?: () => string | null;
+};
+
+/** One fault, or several of a kind, under the oracle. */
+export type WorldScenario = Named & {
   world?: Partial<Omit<WorldOptions, 'random' | 'main'>>;
   /** Makes the options of the world, where they depend on something that it must make first. */
   prepare?: (main: string) => Promise<{ options: Partial<WorldOptions>; undo: () => Promise<void> }>;
@@ -30,3 +33,8 @@ export type Scenario = {
   /** More rules for what came of it. Returns violations. */
   after?: (world: World, verdict: Verdict) => Promise<string[]>;
 };
+
+/** A measurement that has its own service and agents, and its own rules. */
+export type LoneScenario = Named & { alone: () => Promise<Findings & { verdict: Verdict }> };
+
+export type Scenario = WorldScenario | LoneScenario;

@@ -30,6 +30,8 @@ export type World = {
   startReplica: (index: number, extra?: Record<string, string>) => Promise<void>;
   /** SIGKILL, and resolved when it is gone. */
   killReplica: (index: number) => Promise<void>;
+  /** The front sends nothing more to this replica, until it is started again. */
+  takeOut: (index: number) => void;
   startAgent: (index: number, options?: AgentOptions) => Promise<void>;
   killAgent: (index: number) => Promise<void>;
   agentFolder: (index: number) => string;
@@ -120,8 +122,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     replicas[index] = running;
     const ready = JSON.parse(await running.firstLine) as { serviceUrl: string };
     ports[index] = Number(new URL(ready.serviceUrl).port);
-    front.setReplicas(ports.filter((port): port is number => port !== null && port !== undefined));
+    showFront();
   }
+  const showFront = (without?: number) =>
+    front.setReplicas(
+      ports.filter((port, index): port is number => typeof port === 'number' && index !== without),
+    );
   const killOf = async (running: Running | null | undefined) => {
     running?.kill('SIGKILL');
     await running?.ended;
@@ -167,6 +173,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     agents,
     startReplica,
     killReplica: (index) => killOf(replicas[index]),
+    takeOut: showFront,
     startAgent,
     killAgent: (index) => killOf(agents[index]),
     agentFolder: (index) => {

@@ -23,6 +23,11 @@ export type Poller = {
 
 const answerMarginMs = 15_000;
 /**
+ * While jobs keep arriving, a claim is answered in much less time than this. A claim that hangs on its way is then given
+ * up sooner, because runs are missed until the next claim.
+ */
+const busyWaitSeconds = 5;
+/**
  * An answer may contain 500 jobs, each with bodies and certificates. It is parsed on the thread that measures, so a
  * longer one is refused; fewer jobs are requested then.
  */
@@ -63,7 +68,7 @@ export function createPoller(options: {
   const claim = async (free: number): Promise<void> => {
     watch.rest();
     const hello = await session.get(finishing.signal);
-    const waitSeconds = protocolLimits.claimWaitSeconds;
+    const waitSeconds = lastClaim === 'nothing' ? protocolLimits.claimWaitSeconds : busyWaitSeconds;
     const timeoutMs = waitSeconds * 1000 + answerMarginMs;
     watch.turn(timeoutMs + 30_000);
     const sentAt = performance.now();

@@ -35,8 +35,8 @@ const history =
 
 /** How much may grow in the second half of the run. */
 function toleranceOf(name: string): Tolerance | null {
-  if (/ MB$/.test(name)) return { share: 0.1, least: 10 };
-  if (/timers$/.test(name)) return { share: 0.1, least: 25 };
+  if (name.endsWith(' MB')) return { share: 0.1, least: 10 };
+  if (name.endsWith('timers')) return { share: 0.1, least: 25 };
   const table = /^(rows|kB) of (.+)$/.exec(name);
   if (table === null) return { share: 0.1, least: 10 };
   if (history.test(table[2] ?? '')) return null;
