@@ -65,7 +65,8 @@ const agentLost: Scenario = {
     const made = await world.api<{ id: string }>('POST', '/v1/checks/url', {
       name: 'deadly',
       privateLocations: ['office'],
-      frequency: 1,
+      // Once a day: its only run is asked for below.
+      frequency: 1440,
       request: { url: `http://127.0.0.1:${await listen(server, {})}/` },
       doubleCheck: false,
       degradedResponseTime: 30_000,
@@ -78,6 +79,7 @@ const agentLost: Scenario = {
          where check_id = $1 and result_type = 'FINAL'`,
         [made.body.id],
       );
+    await world.database.query('update checks set next_due_at = now() where id = $1', [made.body.id]);
     const began = Date.now();
     let kills = 0;
     while ((await endsOf()).length === 0 && kills < 3) {

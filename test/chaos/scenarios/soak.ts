@@ -151,7 +151,7 @@ async function silenceHeartbeats(world: World, isOver: () => boolean): Promise<v
 export const soak: Scenario = {
   name: 'soak',
   about:
-    'CHAOS_MINUTES (5) minutes of CHAOS_RUNS (30) runs a second of all light types, with 1 % of each fault of the way, kills of agents and replicas, ended connections, jumping clocks and full disks',
+    'CHAOS_MINUTES (5) minutes of CHAOS_RUNS (30) runs a second of all light types, with 1 % of each fault of the way and faults of all programs',
   reads: ['CHAOS_MINUTES', 'CHAOS_RUNS'],
   missing: () => (process.getuid?.() === 0 ? null : 'a disk of its own needs root'),
   world: {
