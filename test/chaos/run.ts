@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { examplesOf, judge, type Verdict } from './judge.ts';
+import { examplesOf, judge, type Verdict } from './judge/judge.ts';
 import { killEverything, sleep } from './programs.ts';
 import { randomFrom } from './random.ts';
 import type { LoneScenario, Scenario, WorldScenario } from './scenario.ts';

@@ -1,5 +1,5 @@
 import type { Excuses } from './facts.ts';
-import type { Verdict } from './judge.ts';
+import type { Verdict } from './judge/judge.ts';
 import type { World, WorldOptions } from './world.ts';
 
 export type ChaosVariable = 'CHAOS_MINUTES' | 'CHAOS_RUNS' | 'CHAOS_POINTS' | 'CHAOS_HOURS';

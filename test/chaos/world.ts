@@ -8,7 +8,7 @@ import { makeChecks, type CheckOptions } from './checks.ts';
 import type { ChaosCheck, Facts } from './facts.ts';
 import { startFront, type Front } from './front.ts';
 import { noHeartbeats, startPings, type Heartbeats } from './heartbeats.ts';
-import { momentsOf } from './judge.ts';
+import { momentsOf } from './judge/judge.ts';
 import { killEverything, sleep, start, until, type Running } from './programs.ts';
 import type { Random } from './random.ts';
 import { startReceiver, startTargets, type Receiver, type Targets } from './targets.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { postgresBinaries } from '../../helpers/service/postgres.ts';
-import { noVerdict } from '../judge.ts';
+import { noVerdict } from '../judge/judge.ts';
 import type { Scenario } from '../scenario.ts';
 
 /** An agent that could not send for CHAOS_HOURS (6) hours sends everything: `npm run bench -- backlog`, judged. */

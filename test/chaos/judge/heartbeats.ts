@@ -1,5 +1,5 @@
-import type { ChaosCheck, Facts, StoredResult } from './facts.ts';
-import { heartbeatSeconds } from './heartbeats.ts';
+import type { ChaosCheck, Facts, StoredResult } from '../facts.ts';
+import { heartbeatSeconds } from '../heartbeats.ts';
 
 /** The oracle's rules for heartbeats, which have pings in place of due moments. */
 

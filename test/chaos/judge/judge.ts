@@ -1,6 +1,6 @@
-import type { ChaosCheck, Excuses, Facts, Job, Probe, StoredResult } from './facts.ts';
-import { judgeAlerts } from './judge-alerts.ts';
-import { judgeHeartbeat } from './judge-heartbeats.ts';
+import type { ChaosCheck, Excuses, Facts, Job, Probe, StoredResult } from '../facts.ts';
+import { judgeAlerts } from './alerts.ts';
+import { judgeHeartbeat } from './heartbeats.ts';
 
 /** The oracle's rules, as pure functions of what was seen. */
 

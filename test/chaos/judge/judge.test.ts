@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChaosCheck, Facts, LoggedNotification, Notification, StoredResult } from './facts.ts';
+import type { ChaosCheck, Facts, LoggedNotification, Notification, StoredResult } from '../facts.ts';
 import { examplesOf, judge, momentsOf } from './judge.ts';
 
 /** The oracle must be able to say no: each rule is broken once. */

@@ -1,4 +1,4 @@
-import type { ChaosCheck, Excuses, Facts, LoggedNotification, Notification, StoredResult } from './facts.ts';
+import type { ChaosCheck, Excuses, Facts, LoggedNotification, Notification, StoredResult } from '../facts.ts';
 
 /** The oracle's rules for alerts: one notification for each change from passing to failing and back, in that order. */
 
