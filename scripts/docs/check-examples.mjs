@@ -101,7 +101,7 @@ export const examples = {
   PLAYWRIGHT: {
     name: 'Suite of the shop',
     ...places,
-    codeBundlePath: '$BUNDLE_KEY',
+    codeBundlePath: '$KEY',
     pwTags: ['@smoke'],
   },
   HEARTBEAT: {

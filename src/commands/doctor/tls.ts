@@ -47,7 +47,7 @@ const old = ['TLSv1', 'TLSv1.1'] as const;
 async function oldVersions(signal: AbortSignal): Promise<Verdict> {
   const states = await Promise.all(
     old.map(async (version) => {
-      const settings = { minVersion: version, maxVersion: version, ciphers: 'ADH-AES128-SHA:@SECLEVEL=0' };
+      const settings = { minVersion: version, maxVersion: version, ciphers: 'AECDH-AES128-SHA:@SECLEVEL=0' };
       const server = createServer(settings, (socket) => socket.on('error', () => undefined).end());
       server.on('tlsClientError', () => undefined);
       try {
