@@ -72,12 +72,17 @@ export function contextOf(
   return context;
 }
 
+/** How OpenSSL 3.0 and, since 3.2, its successors name the alert handshake_failure (RFC 8446, section 6.2). */
+const alertCodes: ReadonlySet<string> = new Set([
+  'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
+  'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE',
+]);
+
 /**
  * Whether an error is the alert of a server that chose TLS 1.3 and has no key for it, such as RSA with 512 bits or a weak
  * curve. With TLS 1.2 its certificate can be shown.
  */
-export const mayNeedOlder = (error: unknown): boolean =>
-  codeOf(error) === 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE';
+export const mayNeedOlder = (error: unknown): boolean => alertCodes.has(codeOf(error) ?? '');
 
 /**
  * A complete handshake over `socket`, which is destroyed afterwards. Nothing is verified here. Rejects with the
