@@ -14,7 +14,7 @@ if (!existsSync(compiled('main.js'))) {
 }
 const { checkSchemas } = await import(compiled('service', 'checks', 'fields', 'schema.js'));
 const { serviceCheckTypes } = await import(compiled('service', 'checks', 'types', 'table.js'));
-const { assertionGrammar, comparisons } = await import(compiled('protocol', 'assertions.js'));
+const { assertionGrammar, comparisons, sslProperties } = await import(compiled('protocol', 'assertions.js'));
 
 const known = (table, name) => {
   if (!Object.hasOwn(table, name))
@@ -28,6 +28,8 @@ const solid = (schema) => schema.anyOf?.find(({ type }) => type !== 'null') ?? s
 /** Every field of a schema with its path, except fields that the service sets. */
 function fieldsOf(schema, path = '', isRequired = true) {
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    // Each section names its type.
+    if (path === '' && name === 'checkType') return [];
     if (Object.keys(property).every((key) => key === 'description')) return [];
     const full = path === '' ? name : `${path}.${name}`;
     const required = isRequired && (schema.required ?? []).includes(name) && property.default === undefined;
@@ -151,7 +153,7 @@ const notes = {
   DNS: 'The port is that of the sample name server of `location-agent dev`; `GET /v1/checks` shows it.',
   SSL: 'The port is that of a sample target of `location-agent dev`, with a private authority; `GET /v1/checks` shows it.',
   PLAYWRIGHT:
-    '`$KEY` is the key that `location-agent bundle` prints for a Playwright project ([suites-in-the-service.md](suites-in-the-service.md)).',
+    '`$BUNDLE_KEY` is the key that `location-agent bundle` prints for a Playwright project ([suites-in-the-service.md](suites-in-the-service.md)).',
   HEARTBEAT: 'The answer contains the URL that your job calls ([heartbeats.md](heartbeats.md)).',
   AGENTIC: 'The service needs a language model for it ([agentic.md](agentic.md)).',
 };
@@ -165,7 +167,7 @@ const sections = types.flatMap((type) => {
     ...how[formOf(type)](type),
     '',
     ...(notes[type] === undefined ? [] : [notes[type], '']),
-    `The API creates it with \`POST /v1/checks/${serviceCheckTypes[type].path}\`.`,
+    `The API creates it with \`POST /v1/checks/${serviceCheckTypes[type].path}\`; the path names the type, so omit \`checkType\` there.`,
     'It also has the [shared fields](#shared-fields).',
     '',
     ...table([...own, ...ssl].filter(({ path }) => !path.startsWith('request.assertions[]'))),
@@ -250,6 +252,22 @@ ${comparisons
     return `| ${code(comparison)} | ${known(comparisonMeanings, comparison)} | ${users.join(', ')} |`;
   })
   .join('\n')}
+
+### Comparisons of SSL checks
+
+Each property of \`CERTIFICATE\` and \`CONNECTION\` accepts only some comparisons:
+
+| source | property | comparisons |
+| --- | --- | --- |
+${Object.entries(sslProperties)
+  .flatMap(([source, properties]) =>
+    Object.entries(properties).map(
+      ([property, accepted]) => `| ${code(source)} | ${code(property)} | ${accepted.map(code).join(', ')} |`,
+    ),
+  )
+  .join('\n')}
+
+### Several values, or none
 
 If a JSONPath finds several values, the comparison must hold for each of them.
 If nothing is found, \`IS_NULL\`, \`IS_EMPTY\` and all comparisons with \`NOT_\` except \`NOT_EMPTY\` and \`NOT_NULL\` hold.

@@ -46,6 +46,12 @@ const wanted = [
   },
   {
     modes: ['test'],
+    has: () => onPath('jq'),
+    packages: ['jq'],
+    purpose: 'commands of the documents',
+  },
+  {
+    modes: ['test'],
     has: () => onPath('openssl'),
     packages: ['openssl'],
     purpose: 'certificates for the tests',

@@ -101,7 +101,7 @@ export const examples = {
   PLAYWRIGHT: {
     name: 'Suite of the shop',
     ...places,
-    codeBundlePath: '$KEY',
+    codeBundlePath: '$BUNDLE_KEY',
     pwTags: ['@smoke'],
   },
   HEARTBEAT: {

@@ -17,6 +17,7 @@ import {
 } from './agent-parts.ts';
 import { createArtifactDelivery } from './artifacts/delivery.ts';
 import { createClaiming } from './claiming/claiming.ts';
+import { createCondition } from './metrics/condition.ts';
 import { unusableDataDirError } from './folders/data-dir.ts';
 import { DiskDeadline } from './folders/disk-deadline.ts';
 import { createFaultEvents } from './link/fault-events.ts';
@@ -139,7 +140,13 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const { lanes } = abilities;
   const workDirs = createWorkDirs(join(dataDir, 'runs'), instanceId, disk);
 
-  const leases = createLeases({ client, log, metrics, random });
+  const condition = createCondition({
+    guards: () => guards.raised(),
+    outbox: () => outbox.status(),
+    scrub: scrubber.text,
+    now,
+  });
+  const leases = createLeases({ client, log, metrics, random, condition });
   const helloWatch = createTurnWatch();
   const session = createSession({
     client,
@@ -202,7 +209,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const intake = createIntake({ load: tools.load, available: abilities.types, leases, log, metrics, fault });
   // Ask the outbox itself: the guards look at it only every few seconds.
   const blocked = () => guards.stopClaiming() || outbox.status().memoryFull || leases.size() >= maxHeldJobs;
-  const claiming = createClaiming({ ...common, lanes, blocked, accept: intake.accept });
+  const claiming = createClaiming({ ...common, lanes, blocked, condition, accept: intake.accept });
   const runtimeWatch = createRuntimeWatch({
     host,
     abilities,

@@ -69,6 +69,7 @@ const serviceOnly = {
   SERVICE_HOST: ['127.0.0.1', 'address that the service listens on'],
   SERVICE_PORT: ['4400', 'port that the service listens on; 0 takes any free port'],
   SERVICE_PUBLIC_URL: ['', 'address at which others reach the service'],
+  SERVICE_AGENT_IMAGE: ['location-agent:VERSION', 'image in the commands that the pages show for agents'],
   DATABASE_URL: ['embedded', 'URL of a PostgreSQL server (postgres://…, version 15 or newer)'],
   SERVICE_DATA_DIR: ['.data', 'folder for the embedded database, keys.json, artifacts and code bundles'],
   SERVICE_ENCRYPTION_KEY: ['generated', 'key that encrypts secrets at rest; required with DATABASE_URL'],

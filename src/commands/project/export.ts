@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { exitCodes, FatalError } from '../../errors.ts';
 import { fieldsOf, itemsOf } from '../../json-values.ts';
-import { fileSchemaName } from '../../service/projects/file-schema.ts';
+import { fileSchemaName } from '../../service/projects/files/file-schema.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
 import { exportLine } from '../line/project.ts';
 import { printable } from '../terminal-text.ts';

@@ -46,8 +46,13 @@ const Bucket = Type.Object({
   avg: Milliseconds,
   phases: Type.Record(Type.String(), Type.Number(), {
     description:
-      'Averages in milliseconds, of the phases that the type has: wait, dns, tcp, firstByte, download …',
+      'Averages in milliseconds, of what the type has: phases (wait, dns, tcp, firstByte, download …), latencies, the handshake, or the times of web vitals.',
   }),
+  figures: Type.Optional(
+    Type.Record(Type.String(), Type.Number(), {
+      description: 'Averages of packetLoss (percent), daysUntilExpiry or CLS, where the type has them.',
+    }),
+  ),
 });
 export type Bucket = Static<typeof Bucket>;
 
@@ -67,6 +72,9 @@ const Mark = Type.Object({
   kind: StringEnum(markKinds),
   text: Type.String(),
   id: Type.String(),
+  project: Type.Optional(
+    Type.String({ description: 'Logical id of the project that was deployed; `id` is its deployment.' }),
+  ),
 });
 export type Mark = Static<typeof Mark>;
 

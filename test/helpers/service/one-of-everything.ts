@@ -233,6 +233,7 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
   };
   for (const [type, body] of Object.entries(checks)) {
     const made = await make(`/v1/checks/${type}`, body);
+    if (type !== 'heartbeat') bodies.set(`/v1/checks/${type}/try`, body);
     ids[`check/${type}`] = idOf(made);
     if (type === 'heartbeat') ids['pingToken'] = idOf(made['heartbeat'] as Fields, 'pingToken');
   }

@@ -7,6 +7,8 @@ import type { Fields } from '../../helpers/service/service.ts';
 export const payload =
   `"'\`><script>fired(1)</script><img src=x onerror=fired(2)><svg/onload=fired(3)>` +
   `</textarea></title></script>{{fired(4)}}\${fired(5)}]]><a href="javascript:fired(6)">\u2028\u2029\u202eend`;
+/** A hostile text that begins with a name, so that a test can tell which field a page shows. */
+const named = (mark: string) => `${mark}${payload}`;
 const shortPayload = '<img src=x onerror=fired(7)>';
 const address = 'javascript:fired(8)//';
 
@@ -34,22 +36,22 @@ export function hostileBody(
   document: ApiDocument,
   path: string,
   base: Fields,
-  spared: readonly string[],
+  { spared, mark }: { spared: readonly string[]; mark: string },
 ): Fields {
   const schema = document.paths[path]?.post?.requestBody?.content['application/json']?.schema ?? {};
-  return hostile(document, schema, { value: base, at: '', spared }) as Fields; // as its base
+  return hostile(document, schema, { value: base, at: '', spared, mark }) as Fields; // as its base
 }
 
 function hostile(
   document: ApiDocument,
   given: Schema,
-  { value, at, spared }: { value: unknown; at: string; spared: readonly string[] },
+  { value, at, spared, mark }: { value: unknown; at: string; spared: readonly string[]; mark: string },
 ): unknown {
   if (spared.includes(at)) return value;
   const ref = given.$ref?.split('/').at(-1) ?? '';
   const schema = document.components.schemas[ref] ?? given;
   for (const one of schema.anyOf ?? []) {
-    const changed = hostile(document, one, { value, at, spared });
+    const changed = hostile(document, one, { value, at, spared, mark });
     if (changed !== value) return changed;
   }
   if (schema.properties !== undefined) {
@@ -63,6 +65,7 @@ function hostile(
         value: own[name],
         at: at === '' ? name : `${at}.${name}`,
         spared,
+        mark,
       }),
     ]);
     return { ...own, ...Object.fromEntries(entries.filter(([, changed]) => changed !== undefined)) };
@@ -72,101 +75,34 @@ function hostile(
     if (value !== undefined && !Array.isArray(value)) return value;
     if (Array.isArray(value) && value.length > 0)
       return value.map((one: unknown, index) =>
-        hostile(document, items, { value: one, at: `${at}.${index}`, spared }),
+        hostile(document, items, { value: one, at: `${at}.${index}`, spared, mark }),
       );
-    const one = hostile(document, items, { value: undefined, at: `${at}.0`, spared });
+    const one = hostile(document, items, { value: undefined, at: `${at}.0`, spared, mark });
     return one === undefined ? value : [one];
   }
   if (schema.type !== 'string' || schema.enum !== undefined || schema.const !== undefined) return value;
   if (schema.pattern !== undefined || schema.format !== undefined) return value;
   if (/url|logo|icon|redirect/i.test(at)) return address;
-  return (schema.maxLength ?? Infinity) >= payload.length ? payload : shortPayload;
-}
-
-/** Every text of a value replaced, except those of these fields. */
-export function hostileTexts(value: unknown, kept: readonly string[] = []): unknown {
-  if (typeof value === 'string') return payload;
-  if (Array.isArray(value)) return value.map((one: unknown) => hostileTexts(one, kept));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, kept.includes(name) ? one : hostileTexts(one, kept)]),
+  const most = schema.maxLength ?? Infinity;
+  return (
+    [named(mark), `${mark}${shortPayload}`, shortPayload].find(({ length }) => length <= most) ?? shortPayload
   );
 }
 
-/** Details of a run with everything that a page of a run can show, all texts hostile. */
-export const hostileDetails: { readonly [kind: string]: object } = {
-  http: hostileTexts({
-    request: { method: 'x', url: 'x', headers: { 'x-own': 'x' }, data: 'x' },
-    response: {
-      status: 200,
-      statusText: 'x',
-      httpVersion: 'x',
-      href: 'x',
-      headers: { [payload]: 'x', several: ['x', 'x'] },
-      body: 'x',
-    },
-    hops: [{ url: 'x', status: 301, timings: { dns: 1, total: 1 }, address: 'x' }],
-    certificate: {
-      subject: 'x',
-      issuer: 'x',
-      altNames: ['x'],
-      authorized: false,
-      authorizationError: 'x',
-      protocol: 'x',
-      chain: [{ subject: 'x', issuer: 'x' }],
-    },
-    traceroute: {
-      address: 'x',
-      port: 443,
-      way: 'x',
-      hops: [{ hop: 1, address: 'x', name: 'x', error: 'x' }],
-    },
-    packetCapture: { summary: { [payload]: 'x' }, unavailable: 'x' },
-  }) as object,
-  dns: hostileTexts({
-    request: { recordType: 'x', query: 'x', protocol: 'x' },
-    nameServerInfo: { name: 'x', host: 'x' },
-    response: { returnCode: 'x', text: 'x', answer: [{ [payload]: 'x' }] },
-  }) as object,
-  tcp: hostileTexts({
-    request: { hostname: 'x', port: 'x', data: 'x' },
-    resolvedIp: 'x',
-    response: { error: 'x', data: 'x' },
-    traceroute: { unavailable: 'x' },
-  }) as object,
-  icmp: hostileTexts({
-    hostname: 'x',
-    resolvedIp: 'x',
-    pingResults: [{ sequence: 'x', ttl: 'x' }],
-  }) as object,
-  script: hostileTexts({
-    summary: 'x',
-    errors: ['x', { message: 'x' }],
-    tests: [
-      {
-        title: 'x',
-        status: 'x',
-        errors: ['x'],
-        steps: [{ title: 'x', error: 'x', steps: [{ title: 'x' }] }],
-      },
-    ],
-    pages: [
-      { url: 'x', consoleErrors: ['x'], networkErrors: ['x'], webVitals: { [payload]: { score: 'x' } } },
-    ],
-    apiCalls: [
-      {
-        request: { method: 'x', url: 'x' },
-        response: { status: 'x' },
-        error: 'x',
-        assertions: [{ title: 'x' }],
-      },
-    ],
-    totals: { passed: 1 },
-    playwrightVersion: 'x',
-    engine: { name: 'x' },
-    stages: [{ name: 'x', durationMs: 1 }],
-  }) as object,
-};
+/** Every text of a value replaced by a hostile one that begins with a mark of its own; `marks` collects their paths. */
+export function hostileTexts(value: unknown, marks: Map<string, string> = new Map(), at = ''): unknown {
+  if (typeof value === 'string') {
+    const mark = `m${marks.size}:`;
+    marks.set(mark, at);
+    return named(mark);
+  }
+  if (Array.isArray(value))
+    return value.map((one: unknown, index) => hostileTexts(one, marks, `${at}.${index}`));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, hostileTexts(one, marks, `${at}.${name}`)]),
+  );
+}
 
 export const hostileAssertion = hostileTexts({
   source: 'x',

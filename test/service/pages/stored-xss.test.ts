@@ -17,10 +17,10 @@ import {
 } from '../../helpers/service/one-of-everything.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { storeRuns } from '../../helpers/service/stored-results.ts';
+import { hostileRuns } from './hostile-details.ts';
 import {
   hostileAssertion,
   hostileBody,
-  hostileDetails,
   madeElements,
   payload,
   watchAttacks,
@@ -39,6 +39,12 @@ let everything: Everything;
 /** Ids of the hostile resources by the path of their collection. */
 const made: { [path: string]: string } = {};
 const runs: { [kind: string]: string } = {};
+/** The id of a hostile resource. Without one, a test would look at nothing. */
+function idAt(path: string): string {
+  const id = made[path];
+  if (id === undefined) throw new Error(`no hostile resource at ${path}`);
+  return id;
+}
 const html = `<!doctype html><title>${payload}</title><script>fired(20)</script><img src=x onerror=fired(21)>`;
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="fired(22)"><script>fired(23)</script></svg>`;
 const contents: { [name: string]: { type: string; contentType: string; content: string } } = {
@@ -53,13 +59,19 @@ const fixed: { [path: string]: Fields } = {
   '/v1/status-pages': { url: 'hostile' },
 };
 const isResource = (path: string) =>
-  !path.includes('{') && !/trigger|cancel|analytics|sign-in|bundles|check-groups$/.test(path);
+  !path.includes('{') && !/trigger|cancel|analytics|sign-in|bundles|projects|^\/v1\/check-groups$/.test(path);
+
+/** The mark with which all texts of a resource begin. */
+const marks = new Map<string, string>();
+const markOf = (path: string) => marks.get(path) ?? 'no mark';
 
 /** Fields that are refused keep what they have, so that all others are stored with hostile texts. */
 async function createHostile(document: ApiDocument, path: string, base: Fields): Promise<void> {
   const spared = Object.keys(fixed[path] ?? {});
+  const mark = `r${marks.size}:`;
+  marks.set(path, mark);
   for (let tries = 0; tries < 30; tries += 1) {
-    const body = hostileBody(document, path, { ...base, ...fixed[path] }, spared);
+    const body = hostileBody(document, path, { ...base, ...fixed[path] }, { spared, mark });
     const answer = await api.call('POST', path, { body });
     if (answer.status < 300) {
       made[path] = String(answer.body['id'] ?? answer.body['key']);
@@ -90,7 +102,7 @@ async function storeHostileRun(kind: string, checkType: CheckType, checkId: stri
       checkType,
       status: 'failed',
       reason: JSON.stringify({ code: 'ASSERTION_FAILED', owner: 'target', message: payload }),
-      details: hostileDetails[kind] ?? {},
+      details: hostileRuns.get(kind)?.details ?? {},
       assertions: [hostileAssertion],
       timings: { [payload]: 5, total: 9 },
       log: [{ time: Date.now(), level: payload, msg: payload }],
@@ -143,12 +155,21 @@ beforeAll(async () => {
   const document = JSON.parse(await openApiText()) as ApiDocument; // the project's own
   for (const [path, base] of everything.bodies)
     if (isResource(path)) await createHostile(document, path, base);
-  const checkOf = (type: string) => made[`/v1/checks/${type}`] ?? '';
-  await storeHostileRun('http', 'API', checkOf('api'));
-  await storeHostileRun('dns', 'DNS', checkOf('dns'));
-  await storeHostileRun('tcp', 'TCP', checkOf('tcp'));
-  await storeHostileRun('icmp', 'ICMP', checkOf('icmp'));
-  await storeHostileRun('script', 'PLAYWRIGHT', checkOf('playwright'));
+  const checkOf = (type: string) => idAt(`/v1/checks/${type}`);
+  for (const [kind, { type }] of hostileRuns) {
+    const path = `/v1/checks/${type.toLowerCase().replace('_', '')}`;
+    await storeHostileRun(kind, type, idAt(path));
+  }
+  for (const [path, body] of [
+    [`/v1/incidents/${idAt('/v1/incidents')}/updates`, { status: 'INVESTIGATING' }],
+    [
+      `/v1/status-pages/incidents/${idAt('/v1/status-pages/incidents')}/incident-updates`,
+      { status: 'INVESTIGATING' },
+    ],
+  ] as const) {
+    const answer = await api.call('POST', path, { body: { ...body, description: payload } });
+    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+  }
   // What agents, alerts and analyses leave.
   await db.query('update accounts set name = $1', [payload]);
   await db.query(
@@ -197,51 +218,60 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** All pages that show something hostile. */
-function addresses(): string[] {
-  const id = (path: string) => made[path] ?? '';
+/** All pages that show something hostile, and the collections whose texts they show; empty = texts of the account. */
+function addresses(): [address: string, shows: string[]][] {
   const checks = Object.keys(made).filter((path) => path.startsWith('/v1/checks/'));
-  const url = id('/v1/checks/url');
-  const location = `/locations/${id('/v1/private-locations')}`;
-  const group = `/groups/${id('/v2/check-groups')}`;
+  const url = idAt('/v1/checks/url');
+  const location = `/locations/${idAt('/v1/private-locations')}`;
+  const group = `/groups/${idAt('/v2/check-groups')}`;
+  const incident = '/v1/status-pages/incidents';
+  const groups = ['/v2/check-groups'];
+  const locations = ['/v1/private-locations'];
   return [
-    '/',
-    '/?view=groups',
-    '/groups',
-    group,
-    `${group}/edit`,
-    '/reports',
-    '/incidents',
-    `/incidents/${id('/v1/status-pages/incidents')}`,
-    `/incidents/${id('/v1/incidents')}?kind=page`,
-    '/incidents/new',
-    '/maintenance',
-    `/maintenance/${id('/v1/maintenance-windows')}`,
-    '/status-pages',
-    `/status-pages/${id('/v1/status-pages')}`,
-    '/services',
-    `/services/${id('/v1/status-pages/services')}`,
-    ...checks.flatMap((path) => [`/checks/${id(path)}`, `/checks/${id(path)}/edit`]),
-    ...['runs', 'errors', 'alerts', 'settings'].map((tab) => `/checks/${url}?tab=${tab}`),
-    `/checks/new?from=${url}`,
-    ...Object.values(runs),
-    '/locations',
-    location,
-    `${location}?tab=keys`,
-    `${location}?tab=settings`,
-    ...['', '?tab=keys', '?tab=snippets', '?tab=certificates', '?tab=account'].map(
-      (tab) => `/settings${tab}`,
-    ),
-    ...['', '?tab=notifications', '?tab=channels'].map((tab) => `/alerts${tab}`),
-    `/alerts?tab=channels&edit=${id('/v1/alert-channels')}`,
+    ['/', checks],
+    ['/?view=groups', groups],
+    ['/groups', groups],
+    [group, groups],
+    [`${group}/edit`, groups],
+    ['/reports', ['/v1/checks/url']],
+    ['/incidents', [incident, '/v1/incidents']],
+    [`/incidents/${idAt(incident)}`, [incident]],
+    [`/incidents/${idAt('/v1/incidents')}?kind=page`, ['/v1/incidents']],
+    ['/incidents/new', ['/v1/status-pages/services']],
+    ['/maintenance', ['/v1/maintenance-windows']],
+    [`/maintenance/${idAt('/v1/maintenance-windows')}`, ['/v1/maintenance-windows']],
+    ['/status-pages', ['/v1/status-pages']],
+    [`/status-pages/${idAt('/v1/status-pages')}`, ['/v1/status-pages']],
+    ['/services', ['/v1/status-pages/services']],
+    [`/services/${idAt('/v1/status-pages/services')}`, ['/v1/status-pages/services']],
+    ...checks.flatMap((path): [string, string[]][] => [
+      [`/checks/${idAt(path)}`, [path]],
+      [`/checks/${idAt(path)}/edit`, [path]],
+    ]),
+    ...['runs', 'errors', 'alerts', 'settings'].map((tab): [string, string[]] => [
+      `/checks/${url}?tab=${tab}`,
+      ['/v1/checks/url'],
+    ]),
+    [`/checks/new?from=${url}`, ['/v1/checks/url']],
+    ['/locations', locations],
+    [location, locations],
+    [`${location}?tab=keys`, locations],
+    [`${location}?tab=settings`, locations],
+    ['/settings', ['/v1/api-keys']],
+    ['/settings?tab=snippets', []],
+    ['/settings?tab=certificates', []],
+    ['/settings?tab=account', []],
+    ...['', '?tab=notifications', '?tab=channels'].map((tab): [string, string[]] => [`/alerts${tab}`, []]),
+    [`/alerts?tab=channels&edit=${idAt('/v1/alert-channels')}`, []],
   ];
 }
 
-/** Opens a page as its own links do, and all that is folded in it. Returns its texts, and those of its fields. */
+/**
+ * Opens a page, and all that is folded in it but the JSON of a whole result. Returns its texts, and those of its fields.
+ * A new document each time: what is seen belongs to no page before it.
+ */
 async function opened(page: Page, address: string): Promise<string> {
-  await page.evaluate(
-    `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
-  );
+  await page.goto(api.url + address);
   const isLoaded = () =>
     expect
       .poll(
@@ -249,18 +279,19 @@ async function opened(page: Page, address: string): Promise<string> {
           page.evaluate(
             "document.querySelector('main h1, main h2') !== null && document.querySelector('main .loading') === null",
           ),
-        { timeout: 30_000 },
+        { timeout: 60_000 },
       )
       .toBe(true);
   await isLoaded();
-  await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+  await page.evaluate("for (const one of document.querySelectorAll('details:not(.card)')) one.open = true");
   await isLoaded();
   return page.evaluate<string>(
-    `document.body.innerText + [...document.querySelectorAll('input, textarea')].map(({ value }) => value).join('\\n')`,
+    `document.body.innerText + [...document.querySelectorAll('input, textarea, option')].map(({ value, text }) => value + ' ' + (text ?? '')).join('\\n')`,
   );
 }
+const isHostile = (text: string) => /<script>fired\(1\)|<img src=x onerror=fired\(7\)>/.test(text);
 
-describe.skipIf(!hasChromium)('stored hostile texts', { timeout: 180_000 }, () => {
+describe.skipIf(!hasChromium)('stored hostile texts', { timeout: 400_000 }, () => {
   it('stay text on all pages for people', async () => {
     const page = await (await browser.newContext()).newPage();
     const attacks = await watchAttacks(page);
@@ -268,12 +299,11 @@ describe.skipIf(!hasChromium)('stored hostile texts', { timeout: 180_000 }, () =
     page.on('pageerror', (error) => faults.push(error));
     page.on('dialog', (dialog) => faults.push(dialog.message()));
     await page.request.post(`${api.url}/v1/sign-in`, { data: { apiKey: api.account.key } });
-    await page.goto(api.url);
-    await page.locator('h1').waitFor();
     const without: string[] = [];
-    for (const address of addresses()) {
+    for (const [address, shows] of addresses()) {
       const text = await opened(page, address);
-      if (!/<script>fired\(1\)|<img src=x onerror=fired\(7\)>/.test(text)) without.push(address);
+      if (!isHostile(text)) without.push(address);
+      for (const path of shows) if (!text.includes(markOf(path))) without.push(`${address}: ${path}`);
       expect(await madeElements(page), address).toEqual([]);
     }
     expect(attacks).toEqual([]);
@@ -287,12 +317,34 @@ describe.skipIf(!hasChromium)('stored hostile texts', { timeout: 180_000 }, () =
     await page.context().close();
   });
 
+  it('stay text on the pages of runs, which show each of them', async () => {
+    const page = await (await browser.newContext()).newPage();
+    const attacks = await watchAttacks(page);
+    const faults: unknown[] = [];
+    page.on('pageerror', (error) => faults.push(error));
+    await page.request.post(`${api.url}/v1/sign-in`, { data: { apiKey: api.account.key } });
+    const missing: string[] = [];
+    for (const [kind, { marks: own }] of hostileRuns) {
+      const text = (await opened(page, runs[kind] ?? '')).toLowerCase();
+      for (const [mark, path] of own) if (!text.includes(mark)) missing.push(`${kind}${path}`);
+      // The reason, the line of the log, and the names of files and assertions.
+      expect(text.split('<script>fired(1)').length, kind).toBeGreaterThan(own.size);
+      expect(await madeElements(page), kind).toEqual([]);
+      await page.evaluate("document.querySelector('details.card').open = true");
+      expect(await madeElements(page), kind).toEqual([]);
+    }
+    expect(missing).toEqual([]);
+    expect(attacks).toEqual([]);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
   it('stay text on public pages, in feeds and badges, and in /docs', async () => {
     const page = await (await browser.newContext()).newPage();
     const attacks = await watchAttacks(page);
     await page.request.post(`${api.url}/v1/sign-in`, { data: { apiKey: api.account.key } });
-    const check = made['/v1/checks/url'] ?? '';
-    const group = made['/v2/check-groups'] ?? '';
+    const check = idAt('/v1/checks/url');
+    const group = idAt('/v2/check-groups');
     for (const address of [
       '/status/hostile',
       '/status/hostile/feed.atom',

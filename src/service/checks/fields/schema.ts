@@ -12,7 +12,7 @@ import {
 import { Nullable } from '../../../protocol/schema.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { columnOf } from '../types/table.ts';
-import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './fields.ts';
+import { fileFields, ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './fields.ts';
 import { dependencies, scriptFields } from './scripts.ts';
 import { agenticFields, heartbeatFields, heartbeatStored } from './service-checks.ts';
 import { suiteFields } from './suites.ts';
@@ -126,9 +126,9 @@ function bodies<T extends CheckType, Own extends TProperties, Stored extends TPr
   own: Own,
   stored: Stored,
 ) {
-  const create = Type.Object({ ...sharedFields, ...own });
+  const named = Type.Optional(Type.Literal(type, { description: 'The path names it already.' }));
   return {
-    create: strict(create),
+    create: strict(Type.Object({ checkType: named, ...fileFields, ...sharedFields, ...own })),
     change: strictPartial(Type.Object({ ...sharedFields, ...own, ...ignoredFields })),
     response: open(
       Type.Object(

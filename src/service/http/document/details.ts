@@ -81,7 +81,7 @@ export const details: { readonly [operationId: string]: string } = {
     'A range is at most six hours long. `/v2/check-results` reads any length, page after page.',
   listCheckResultsByCursor: 'A key may send 60 of these requests a minute.',
   getCheckResultAsset:
-    'If files are in a bucket, the answer is 302 with a URL that works for some minutes without a key.',
+    'If files are in a bucket, the answer may be 302 with a URL that works for some minutes without a key. With `redirect=false`, the service sends the file itself. Single byte ranges are supported.',
   getCheckStatus:
     'A check that no agent ran gets the status `missed` at its first due run, with the reason NO_AGENT or NOT_CLAIMED.',
   listCheckStatuses:

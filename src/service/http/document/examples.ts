@@ -54,6 +54,12 @@ const project = {
 const slower = { frequency: 10, muted: false };
 
 const creates: { readonly [operationId: string]: Body } = {
+  createCheck: {
+    checkType: 'URL',
+    name: 'Home page',
+    locations: ['eu-west-1'],
+    request: { url: 'https://shop.example/' },
+  },
   createUrlCheck: {
     name: 'Shop front',
     ...often,
@@ -208,6 +214,7 @@ const creates: { readonly [operationId: string]: Body } = {
 
 const changes: { readonly [operationId: string]: Body } = {
   updateUrlCheck: { ...slower, maxResponseTime: 3000 },
+  updateCheck: { checkType: 'URL', muted: true },
   updateApiCheck: { ...slower, maxResponseTime: 10_000 },
   updateTcpCheck: { ...slower, maxResponseTime: 4000 },
   updateDnsCheck: { ...slower, maxResponseTime: 800 },
@@ -245,5 +252,18 @@ const changes: { readonly [operationId: string]: Body } = {
   updateApiKey: { name: 'Deployment of the shop', role: 'READ_WRITE' },
 };
 
+/** A check is tried, and a page previewed, with the body that creates it. Heartbeats have nothing to try. */
+const tries = Object.fromEntries(
+  Object.entries(creates).flatMap(([name, body]): [string, Body][] => {
+    if (name === 'createStatusPage') return [['previewStatusPage', body]];
+    const isTried = /^create\w+Check$/.test(name) && name !== 'createHeartbeatCheck';
+    return isTried ? [[name.replace('create', 'try'), body]] : [];
+  }),
+);
+
 /** The example of each body of JSON, by operationId. */
-export const bodyExamples: { readonly [operationId: string]: Body } = { ...creates, ...changes };
+export const bodyExamples: { readonly [operationId: string]: Body } = {
+  ...creates,
+  ...changes,
+  ...tries,
+};

@@ -1,3 +1,5 @@
+import type { Wait } from '../base/wait.ts';
+
 /** A check as the API returns it, with the fields that its page shows. */
 export type Check = {
   readonly id: string;
@@ -47,7 +49,7 @@ export type InShort = {
     errored: number;
     missed: number;
   }[];
-  readonly waits: { readonly reason: string; readonly message: string } | null;
+  readonly waits: Wait | null;
   readonly availability: number | null;
   readonly p95: number | null;
   readonly nextRunAt?: string | null;

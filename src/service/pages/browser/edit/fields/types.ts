@@ -14,18 +14,15 @@ export type CheckForm = {
   /** One sentence for those who choose a type. */
   readonly about: string;
   readonly sections: readonly Section[];
-  /** Whether `location-agent run` takes a file with this check. */
-  readonly hasFile: boolean;
   /** Whether a test run is possible. */
   readonly isRun: boolean;
 };
 
-const probe = { hasFile: true, isRun: true };
-const script = { hasFile: false, isRun: true };
+const run = { isRun: true };
 
 export const checkForms: readonly CheckForm[] = [
   {
-    ...probe,
+    ...run,
     type: 'URL',
     path: 'url',
     title: 'URL check',
@@ -33,7 +30,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: urlSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'API',
     path: 'api',
     title: 'API check',
@@ -41,7 +38,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: apiSections,
   },
   {
-    ...script,
+    ...run,
     type: 'BROWSER',
     path: 'browser',
     title: 'Browser check',
@@ -49,7 +46,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: browserSections,
   },
   {
-    ...script,
+    ...run,
     type: 'MULTI_STEP',
     path: 'multistep',
     title: 'Multi-step check',
@@ -57,7 +54,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: multiStepSections,
   },
   {
-    ...script,
+    ...run,
     type: 'PLAYWRIGHT',
     path: 'playwright',
     title: 'Playwright suite',
@@ -65,7 +62,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: suiteSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'TCP',
     path: 'tcp',
     title: 'TCP check',
@@ -73,7 +70,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: tcpSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'DNS',
     path: 'dns',
     title: 'DNS check',
@@ -81,7 +78,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: dnsSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'ICMP',
     path: 'icmp',
     title: 'ICMP check',
@@ -89,7 +86,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: icmpSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'SSL',
     path: 'ssl',
     title: 'SSL check',
@@ -97,7 +94,6 @@ export const checkForms: readonly CheckForm[] = [
     sections: sslSections,
   },
   {
-    hasFile: false,
     isRun: false,
     type: 'HEARTBEAT',
     path: 'heartbeat',
@@ -106,7 +102,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: heartbeatSections,
   },
   {
-    ...script,
+    ...run,
     type: 'AGENTIC',
     path: 'agentic',
     title: 'Agentic check',
