@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { builtProgram } from '../helpers/build.ts';
 import { databases, servicePlace, type ServicePlace } from '../helpers/service/database.ts';
@@ -139,8 +140,24 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
     test(
       'Ctrl-C cancels: nothing is changed',
       async () => {
-        const program = await inTheMiddle();
+        const database = embedded ? null : new pg.Client({ connectionString: place.env['DATABASE_URL'] });
+        await database?.connect();
+        // The deployment cannot write its first check before the request to cancel is there.
+        await database?.query('begin');
+        await database?.query('lock table checks in share mode');
+        const program = command('apply');
+        await until(() => /^0 %$/m.test(program.stderr()), 'the begin', 120_000);
+        if (embedded) await new Promise((resolve) => setTimeout(resolve, 500));
         program.kill('SIGINT');
+        if (database !== null) {
+          const wish = 'select from project_deployments where cancel_requested_at is not null';
+          await until(
+            async () => (await database.query(wish)).rowCount === 1,
+            'the request to cancel',
+            60_000,
+          );
+          await database.end();
+        }
         if (embedded && (await program.exited) === 0) {
           // The request to cancel came after the end.
           expect(await done('plan')).toMatchObject({ code: 0, stdout: 'no changes\n' });

@@ -11,7 +11,7 @@ import { hasChromium, startChromium, watchedPage } from '../../helpers/scripts/c
 import { anyDatabase } from '../../helpers/service/database.ts';
 import { startTestService, type TestService } from '../../helpers/service/service.ts';
 import { storeRuns } from '../../helpers/service/stored-results.ts';
-import { payload, watchAttacks } from './hostile.ts';
+import { payload, watchAttacks } from './stored-xss/hostile.ts';
 import { fits, keyboardOf } from './journeys/journey.ts';
 
 /** Playwright's trace viewer on the page of a run, with real traces: of a shop, and of a page that attacks the viewer. */

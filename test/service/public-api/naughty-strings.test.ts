@@ -161,9 +161,9 @@ const allFields = async (): Promise<Field[]> => {
   return operations.flatMap((operation) => {
     const schema = operation.requestBody?.content['application/json']?.schema;
     if (schema === undefined || /\/(cancel|deploy|projects\/test)$/.test(operation.path)) return [];
-    const base =
-      everything.bodies.get(operation.path) ??
-      everything.bodies.get(operation.path.replace(/\/\{[^}]+\}$/, ''));
+    // The resource that is read, tried or shown.
+    const resource = operation.path.replace(/\/(\{[^}]+\}|try|previews)$/, '');
+    const base = everything.bodies.get(operation.path) ?? everything.bodies.get(resource);
     const found = textFields(schema, { base: base ?? required(schema, components), components });
     const places = new Set<string>();
     return found
@@ -205,7 +205,11 @@ test('every text is stored as it was sent, or refused by its field', { timeout }
         const shows = method === 'PUT' && readable.has(operation.path);
         const { body: shown } = shows ? await service.call('GET', everything.pathOf(operation.path)) : answer;
         const read = valueAt(shown, place);
-        if (read === undefined || read === '') counts.unseen += 1;
+        if (/\/(try|previews)$/.test(operation.path)) {
+          // The answer is a session or an address. Only the name is in it.
+          if (place.join() === 'name' && read !== undefined && read !== `Test run of ${text}`)
+            faults.push(`${what}: read back as ${JSON.stringify(read).slice(0, 100)}`);
+        } else if (read === undefined || read === '') counts.unseen += 1;
         // Host names have no case.
         else if (read === text || (place[0] === 'host' && read === text.toLowerCase())) counts.stored += 1;
         else faults.push(`${what}: read back as ${JSON.stringify(read).slice(0, 100)}`);
@@ -216,7 +220,8 @@ test('every text is stored as it was sent, or refused by its field', { timeout }
     }
   }
   expect(faults).toEqual([]);
-  expect(counts.stored).toBeGreaterThan(fields.length / 2);
+  const storing = fields.filter(({ operation }) => !/\/(try|previews)$/.test(operation.path));
+  expect(counts.stored).toBeGreaterThan(storing.length / 2);
   expect(counts.refused).toBeGreaterThan(100);
   expect(counts.unseen).toBeLessThan(counts.stored / 10);
 });

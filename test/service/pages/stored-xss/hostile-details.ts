@@ -1,4 +1,4 @@
-import type { CheckType } from '../../../src/protocol/check-types.ts';
+import type { CheckType } from '../../../../src/protocol/check-types.ts';
 import { hostileTexts, payload } from './hostile.ts';
 
 /** Details of runs of every type, with each text that their pages show, and all of them hostile. */

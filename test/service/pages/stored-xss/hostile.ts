@@ -1,5 +1,5 @@
 import type { Page } from 'playwright';
-import type { Fields } from '../../helpers/service/service.ts';
+import type { Fields } from '../../../helpers/service/service.ts';
 
 /** Texts that try to run a script, in every field of a body that takes free text, and all pages that show them. */
 

@@ -5,18 +5,18 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CheckType } from '../../../src/protocol/check-types.ts';
-import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
-import { openApiText } from '../../../src/service/openapi-document.ts';
-import { hasChromium, startChromium } from '../../helpers/scripts/chromium.ts';
-import { anyDatabase } from '../../helpers/service/database.ts';
+import type { CheckType } from '../../../../src/protocol/check-types.ts';
+import { createArtifactFiles } from '../../../../src/service/artifacts/files.ts';
+import { openApiText } from '../../../../src/service/openapi-document.ts';
+import { hasChromium, startChromium } from '../../../helpers/scripts/chromium.ts';
+import { anyDatabase } from '../../../helpers/service/database.ts';
 import {
   idleBackground,
   makeOneOfEverything,
   type Everything,
-} from '../../helpers/service/one-of-everything.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
-import { storeRuns } from '../../helpers/service/stored-results.ts';
+} from '../../../helpers/service/one-of-everything.ts';
+import { startTestService, type Fields, type TestService } from '../../../helpers/service/service.ts';
+import { storeRuns } from '../../../helpers/service/stored-results.ts';
 import { hostileRuns } from './hostile-details.ts';
 import {
   hostileAssertion,
