@@ -23,7 +23,7 @@ beforeAll(async () => {
   ({ service, close } = started);
   all = { ids: started.everything.ids, shown: await showEverything(service, started.everything) };
   browser = await startChromium();
-  context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-GB' });
+  context = await browser.newContext({ viewport: { width: 1280, height: 2400 }, locale: 'en-GB' });
   await context.request.post(`${service.url}/v1/sign-in`, { data: { apiKey: service.account.key } });
 }, 120_000);
 afterAll(async () => {

@@ -220,7 +220,7 @@ afterAll(async () => {
 
 /** All pages that show something hostile, and the collections whose texts they show; empty = texts of the account. */
 function addresses(): [address: string, shows: string[]][] {
-  const checks = Object.keys(made).filter((path) => path.startsWith('/v1/checks/'));
+  const checks = Object.keys(made).filter((path) => /^\/v1\/checks\/[a-z]+$/.test(path));
   const url = idAt('/v1/checks/url');
   const location = `/locations/${idAt('/v1/private-locations')}`;
   const group = `/groups/${idAt('/v2/check-groups')}`;
@@ -279,7 +279,7 @@ async function opened(page: Page, address: string): Promise<string> {
           page.evaluate(
             "document.querySelector('main h1, main h2') !== null && document.querySelector('main .loading') === null",
           ),
-        { timeout: 60_000 },
+        { timeout: 60_000, message: `${address} is loaded` },
       )
       .toBe(true);
   await isLoaded();

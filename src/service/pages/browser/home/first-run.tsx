@@ -9,12 +9,13 @@ import { Status } from '../parts/status.tsx';
 
 type Location = { readonly runningAgents: readonly unknown[] };
 
-/** How far the account is; both false while it is not known. */
-function useProgress(): { hasLocation: boolean; hasAgent: boolean } {
+/** How far the account is; null = not known yet. */
+function useProgress(): { hasLocation: boolean; hasAgent: boolean } | null {
   const path = '/v1/private-locations?limit=100';
   const locations = useLoad(path, (signal) => get<Location[]>(path, signal));
   useReloadOn(['location'], locations.reload, { everyMs: 3000 });
-  const known = locations.value ?? [];
+  const known = locations.value;
+  if (known === undefined) return null;
   return {
     hasLocation: known.length > 0,
     hasAgent: known.some(({ runningAgents }) => runningAgents.length > 0),
@@ -24,7 +25,8 @@ function useProgress(): { hasLocation: boolean; hasAgent: boolean } {
 export function FirstRun() {
   const mayWrite = useMay('READ_WRITE');
   const mayAdminister = useMay('ADMIN');
-  const { hasLocation, hasAgent } = useProgress();
+  const progress = useProgress();
+  const { hasLocation, hasAgent } = progress ?? { hasLocation: false, hasAgent: false };
   const next = hasAgent ? 3 : hasLocation ? 2 : 1;
   const look = (step: number) => (step === next ? 'button main' : 'button');
   return (
@@ -33,7 +35,7 @@ export function FirstRun() {
       <ol>
         <Step title="Create a location" isDone={hasLocation}>
           <p>A location is a place that checks run at: a data center, an office, or this computer.</p>
-          {mayAdminister && !hasLocation && (
+          {mayAdminister && progress !== null && !hasLocation && (
             <a class={look(1)} href="/locations/new">
               Create a location
             </a>
@@ -43,7 +45,7 @@ export function FirstRun() {
           <p>
             An agent runs the checks of its location. The location's page has the command that starts one.
           </p>
-          {!hasAgent && (
+          {progress !== null && !hasAgent && (
             <a class={look(2)} href="/locations">
               Connect an agent
             </a>
