@@ -237,7 +237,7 @@ function usePlaces() {
     isRead.current = true;
     Promise.all([
       getList<{ slugName: string; name: string }>('/v1/private-locations?limit=100'),
-      getList<{ region: string; name: string }>('/v1/locations?limit=100'),
+      getList<{ region: string; name: string }>('/v1/locations'),
     ]).then(
       ([own, shared]) =>
         setPlaces([
