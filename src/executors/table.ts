@@ -12,6 +12,7 @@ export const executors: { readonly [T in JobType]: () => Promise<Executor<T>> } 
   DNS: async () => (await import('./dns.ts')).executeDns,
   ICMP: async () => (await import('./icmp.ts')).executeIcmp,
   SSL: async () => (await import('./ssl.ts')).executeSsl,
+  GRPC: async () => (await import('./grpc.ts')).executeGrpc,
   BROWSER: async () => (await import('./browser.ts')).executeBrowser,
   MULTI_STEP: async () => (await import('./multi-step.ts')).executeMultiStep,
   PLAYWRIGHT: async () => (await import('./playwright.ts')).executePlaywright,

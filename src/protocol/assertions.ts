@@ -44,6 +44,18 @@ export const assertionGrammar = {
     sources: ['CERTIFICATE', 'CONNECTION', 'RESPONSE_TIME', 'JSON_RESPONSE', 'TEXT_RESPONSE'],
     comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
   },
+  GRPC: {
+    sources: [
+      'GRPC_STATUS_CODE',
+      'GRPC_HEALTHCHECK_STATUS',
+      'GRPC_RESPONSE',
+      'TEXT_BODY',
+      'GRPC_METADATA',
+      'GRPC_TRAILERS',
+      'RESPONSE_TIME',
+    ],
+    comparisons,
+  },
 } as const satisfies {
   [T in ProbeType]: { sources: readonly string[]; comparisons: readonly Comparison[] };
 };
@@ -71,6 +83,7 @@ export const TcpAssertion = AssertionOf(assertionGrammar.TCP);
 export const DnsAssertion = AssertionOf(assertionGrammar.DNS);
 export const IcmpAssertion = AssertionOf(assertionGrammar.ICMP);
 export const SslAssertion = AssertionOf(assertionGrammar.SSL);
+export const GrpcAssertion = AssertionOf(assertionGrammar.GRPC);
 
 const exact = ['EQUALS', 'NOT_EQUALS'] as const;
 const partly = [...exact, 'CONTAINS', 'NOT_CONTAINS'] as const;
@@ -102,6 +115,13 @@ export const sslProperties: {
     ocspStapled: ['EQUALS'],
     ocspStatus: exact,
   },
+};
+
+/** Comparisons of the sources of GRPC checks that do not accept all of them (facts, section 2.3). */
+export const grpcComparisons: { readonly [source: string]: readonly Comparison[] | undefined } = {
+  RESPONSE_TIME: numeric,
+  GRPC_STATUS_CODE: numeric,
+  GRPC_HEALTHCHECK_STATUS: exact,
 };
 
 /** An assertion of any type, as the evaluator sees it. */

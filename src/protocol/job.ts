@@ -119,6 +119,13 @@ export const IcmpJob = Type.Object({
   maxPacketLossThreshold: Type.Number({ minimum: 0, maximum: 100 }),
 });
 
+export const GrpcJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('GRPC'),
+  request: requestSchemas.GRPC,
+  clientCertificates: Type.Array(ClientCertificate, { maxItems: 100 }),
+});
+
 export const SslJob = Type.Object({
   ...jobFields,
   checkType: Type.Literal('SSL'),
@@ -148,6 +155,7 @@ export const jobSchemas = {
   DNS: DnsJob,
   ICMP: IcmpJob,
   SSL: SslJob,
+  GRPC: GrpcJob,
   BROWSER: BrowserJob,
   MULTI_STEP: MultiStepJob,
   PLAYWRIGHT: PlaywrightJob,

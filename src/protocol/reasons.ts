@@ -58,6 +58,13 @@ export const reasonOwner = {
   PROXY_FAILED: 'target',
   CLIENT_CERTIFICATE_INVALID: 'target',
   TEMPLATE_INVALID: 'target',
+  // gRPC
+  /** The call got a status other than OK. */
+  GRPC_STATUS: 'target',
+  /** The health service answers something other than SERVING. */
+  GRPC_HEALTH: 'target',
+  /** The types or the message of the check do not fit the server, or cannot be read. */
+  GRPC_DEFINITION: 'target',
   // DNS
   DNS_RCODE: 'target',
   DNS_MALFORMED: 'target',

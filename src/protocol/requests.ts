@@ -3,11 +3,13 @@ import type { ProbeType } from './check-types.ts';
 import {
   ApiAssertion,
   DnsAssertion,
+  GrpcAssertion,
   IcmpAssertion,
   SslAssertion,
   TcpAssertion,
   UrlAssertion,
 } from './assertions.ts';
+import { GrpcConfig, maxGrpcSeconds } from './grpc.ts';
 import { Nullable, StringEnum } from './schema.ts';
 import { SslConfig } from './ssl.ts';
 
@@ -137,6 +139,21 @@ export const SslRequest = Type.Object({
 });
 export type SslRequest = Static<typeof SslRequest>;
 
+export const GrpcRequest = Type.Object({
+  url: Hostname,
+  /** A number, or a template that renders as one. */
+  port: Type.Union([Port, Type.String({ pattern: '\\{\\{', maxLength: 256 })]),
+  ipFamily: IpFamily,
+  skipSSL: Type.Boolean({ default: false }),
+  /** Seconds for lookup, connection, reflection and call together. */
+  timeout: Type.Integer({ minimum: 1, maximum: maxGrpcSeconds, default: 60 }),
+  grpcConfig: GrpcConfig,
+  /** A stored client certificate; required with clientCertificateMode `explicit`. */
+  grpcClientCertificateId: Nullable(Type.String({ maxLength: 36 }), { default: null }),
+  assertions: assertionsOf(GrpcAssertion),
+});
+export type GrpcRequest = Static<typeof GrpcRequest>;
+
 export const requestSchemas = {
   URL: UrlRequest,
   API: ApiRequest,
@@ -144,4 +161,5 @@ export const requestSchemas = {
   DNS: DnsRequest,
   ICMP: IcmpRequest,
   SSL: SslRequest,
+  GRPC: GrpcRequest,
 } as const satisfies { [T in ProbeType]: unknown };

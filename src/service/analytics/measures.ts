@@ -196,6 +196,16 @@ export const measured: { readonly [T in CheckType]: Measured } = {
     ],
     pieces: [`r.body->'details' as details`],
   },
+  GRPC: {
+    ...ungrouped,
+    measures: [
+      responseTime,
+      milliseconds('total', 'Total', phases('total')),
+      milliseconds('dns', 'DNS', phases('dns')),
+      milliseconds('connect', 'Connection and call', numberIn(`part.own->'connect'`)),
+    ],
+    pieces: [timings, `r.body->'details'->'timingPhases' as own`],
+  },
   BROWSER: {
     measures: [
       responseTime,

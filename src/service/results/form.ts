@@ -198,6 +198,7 @@ export const resultForms: {
   DNS: { field: 'dnsCheckResult', form: ownForm },
   ICMP: { field: 'icmpCheckResult', form: ownForm },
   SSL: { field: 'sslCheckResult', form: ownForm },
+  GRPC: { field: 'grpcCheckResult', form: ownForm },
   BROWSER: { field: 'browserCheckResult', form: browserForm },
   MULTI_STEP: { field: 'multiStepCheckResult', form: multiStepForm },
   PLAYWRIGHT: { field: 'playwrightCheckResult', form: suiteForm },

@@ -3,6 +3,7 @@ import type { CheckType, ProbeType } from '../../../protocol/check-types.ts';
 import {
   ApiRequest,
   DnsRequest,
+  GrpcRequest,
   IcmpRequest,
   type requestSchemas,
   SslRequest,
@@ -101,6 +102,11 @@ const types = {
     request: SslRequest,
     stored: SslRequest,
   },
+  GRPC: {
+    own: { ...limits({ degraded: 10_000, max: 20_000, maximum: 180_000 }), sslCheckDomain },
+    request: GrpcRequest,
+    stored: GrpcRequest,
+  },
 } as const satisfies { [T in ProbeType]: unknown };
 
 /** Name of each type's check in the OpenAPI document. */
@@ -187,6 +193,11 @@ export const checkSchemas = {
     'SSL',
     { ...types.SSL.own, request: types.SSL.request },
     { request: Type.Optional(types.SSL.stored) },
+  ),
+  GRPC: bodies(
+    'GRPC',
+    { ...types.GRPC.own, request: types.GRPC.request },
+    { request: Type.Optional(types.GRPC.stored) },
   ),
   BROWSER: bodies('BROWSER', scriptFields, scriptStored),
   MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),

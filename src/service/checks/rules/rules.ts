@@ -6,6 +6,7 @@ import { isSecretVariable } from '../../engine/encryption.ts';
 import type { phaseFields, PublicRetryStrategy } from '../fields/fields.ts';
 import type { CreateBody, StoredRequest } from '../fields/schema.ts';
 import { checkDependencies } from './dependencies.ts';
+import { checkGrpc } from './grpc.ts';
 import { checkSsl } from './ssl.ts';
 
 /**
@@ -71,8 +72,8 @@ function dnsRequest(request: StoredRequest<'DNS'>, problems: Problems): StoredRe
 }
 
 const patternProperty: readonly string[] = ['TEXT_BODY', 'RESPONSE_DATA', 'TEXT_ANSWER', 'TEXT_RESPONSE'];
-const pathProperty: readonly string[] = ['JSON_BODY', 'JSON_ANSWER', 'JSON_RESPONSE'];
-const numericSources: readonly string[] = ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY'];
+const pathProperty: readonly string[] = ['JSON_BODY', 'JSON_ANSWER', 'JSON_RESPONSE', 'GRPC_RESPONSE'];
+const numericSources: readonly string[] = ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY', 'GRPC_STATUS_CODE'];
 const latencyProperties: readonly string[] = ['avg', 'min', 'max', 'stdDev'];
 
 function isPattern(text: string): boolean {
@@ -164,6 +165,12 @@ function settleRequest<T extends ProbeType>(type: T, request: CreateBody<T>['req
       const own = request as StoredRequest<'SSL'>; // as above
       checkHostname(own.sslConfig.hostname, problems, 'request.sslConfig.hostname');
       checkSsl(own, problems);
+      return own;
+    },
+    GRPC: () => {
+      const own = request as StoredRequest<'GRPC'>; // as above
+      checkHostname(own.url, problems, 'request.url');
+      checkGrpc(own, problems);
       return own;
     },
   };

@@ -124,6 +124,14 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
     analyticsPaths: ['ssl'],
     hasClientCertificates: true,
   },
+  GRPC: {
+    ...usual,
+    path: 'grpc',
+    title: 'GrpcCheck',
+    words: 'a gRPC monitor',
+    analyticsPaths: ['grpc-checks'],
+    hasClientCertificates: true,
+  },
   BROWSER: {
     ...script,
     path: 'browser',

@@ -219,6 +219,12 @@ const changes: { readonly [operationId: string]: Body } = {
   updateTcpCheck: { ...slower, maxResponseTime: 4000 },
   updateDnsCheck: { ...slower, maxResponseTime: 800 },
   updateIcmpCheck: { ...slower, maxPacketLossThreshold: 10 },
+  createGrpcCheck: {
+    name: 'Orders answer',
+    ...often,
+    request: { url: 'orders.shop.example', port: 443, grpcConfig: { mode: 'HEALTH' } },
+  },
+  updateGrpcCheck: { ...slower, maxResponseTime: 8000 },
   updateSslCheck: { ...slower, maxResponseTime: 8000 },
   updateBrowserCheck: { ...slower, tags: ['shop', 'paid'] },
   updateMultiStepCheck: { ...slower, tags: ['shop', 'paid'] },

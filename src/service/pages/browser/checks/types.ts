@@ -64,6 +64,7 @@ export const typeWords: { readonly [type: string]: string } = {
   DNS: 'DNS check',
   ICMP: 'ping check',
   SSL: 'SSL check',
+  GRPC: 'gRPC check',
   BROWSER: 'browser check',
   MULTI_STEP: 'multi-step check',
   PLAYWRIGHT: 'Playwright suite',

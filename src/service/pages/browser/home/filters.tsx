@@ -62,6 +62,7 @@ const types = [
   'DNS',
   'ICMP',
   'SSL',
+  'GRPC',
   'HEARTBEAT',
 ] as const;
 const sortTitles: { readonly [S in Sort]: string } = {

@@ -4,6 +4,7 @@ import { Json } from '../parts/json.tsx';
 import { Addresses } from './addresses.tsx';
 import { Certificates } from './certificate.tsx';
 import { Facts, Part, Scroll } from './part.tsx';
+import { Grpc } from './grpc.tsx';
 import { Ssl } from './ssl.tsx';
 import type { Run } from './types.ts';
 
@@ -16,6 +17,7 @@ export function Network({ run }: { run: Run }) {
       {run.checkType === 'ICMP' && <Icmp details={details} />}
       {run.checkType === 'TCP' && <Tcp details={details} />}
       {run.checkType === 'SSL' && <Ssl details={details} />}
+      {run.checkType === 'GRPC' && <Grpc details={details} />}
       <Addresses details={details} />
       <Certificates details={details} />
       <Trace value={details['traceroute']} />

@@ -43,9 +43,22 @@ const grammar = {
     sources: ['CERTIFICATE', 'CONNECTION', 'RESPONSE_TIME', 'JSON_RESPONSE', 'TEXT_RESPONSE'],
     comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
   },
+  GRPC: {
+    sources: [
+      'GRPC_STATUS_CODE',
+      'GRPC_HEALTHCHECK_STATUS',
+      'GRPC_RESPONSE',
+      'TEXT_BODY',
+      'GRPC_METADATA',
+      'GRPC_TRAILERS',
+      'RESPONSE_TIME',
+    ],
+    comparisons: all,
+  },
 } as const;
 
-const isNumber = (source: unknown) => ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY'].includes(String(source));
+const isNumber = (source: unknown) =>
+  ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY', 'GRPC_STATUS_CODE'].includes(String(source));
 
 /** What the property of a source is; a source without an entry has none. */
 const properties: { readonly [source: string]: string } = {
@@ -56,6 +69,9 @@ const properties: { readonly [source: string]: string } = {
   TEXT_BODY: 'pattern (empty = all of it)',
   RESPONSE_DATA: 'pattern (empty = all of it)',
   TEXT_ANSWER: 'pattern (empty = all of it)',
+  GRPC_RESPONSE: 'path, such as $.status',
+  GRPC_METADATA: 'metadata key',
+  GRPC_TRAILERS: 'metadata key',
   LATENCY: 'avg, min, max or stdDev',
   CERTIFICATE: 'field, such as daysUntilExpiry or sans',
   CONNECTION: 'field, such as tlsVersion or cipherSuite',

@@ -1,4 +1,5 @@
 import { apiSections, urlSections } from './http.ts';
+import { grpcSections } from './grpc.ts';
 import { dnsSections, icmpSections, tcpSections } from './probes.ts';
 import type { Row, Section } from './row.ts';
 import { sslSections } from './ssl.ts';
@@ -92,6 +93,14 @@ export const checkForms: readonly CheckForm[] = [
     title: 'SSL check',
     about: 'Looks at certificates, their expiry and revocation, and at the security of the connection.',
     sections: sslSections,
+  },
+  {
+    ...run,
+    type: 'GRPC',
+    path: 'grpc',
+    title: 'gRPC check',
+    about: 'Calls a gRPC method, or asks the health service.',
+    sections: grpcSections,
   },
   {
     isRun: false,
