@@ -30,6 +30,7 @@ const measured: { [T in CheckType]: string[] } = {
     'baselineVerdict',
     'baselineGrade',
   ],
+  GRPC: ['responseTime', 'total', 'dns', 'connect'],
   BROWSER: [
     'responseTime',
     'TTFB',
@@ -83,6 +84,13 @@ const bodies: {
       },
     },
     values: { handshakeTimeMs: 12, daysUntilExpiry: 30, keySizeBits: 2048 },
+  },
+  GRPC: {
+    run: {
+      timings: { dns: 2, connect: 3, firstByte: 4, download: 1, remainder: 0, total: 10 },
+      details: { timingPhases: { dns: 2, connect: 8, total: 10 } },
+    },
+    values: { total: 10, dns: 2, connect: 8 },
   },
   BROWSER: {
     run: {

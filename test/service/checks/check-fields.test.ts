@@ -170,6 +170,32 @@ describe.each(databases)('fields of checks ($name)', (database) => {
           sslClientCertificateId: '01890000-0000-7000-8000-000000000001',
           assertions: [assertion('CERTIFICATE', 'CONTAINS', 'mx.example', { property: 'sans' })],
         },
+        GRPC: {
+          url: '{{ORDERS}}',
+          port: '{{PORT}}',
+          ipFamily: 'IPv6',
+          skipSSL: true,
+          timeout: 5,
+          grpcConfig: {
+            mode: 'BEHAVIOR',
+            tls: true,
+            serverName: 'orders.example',
+            clientCertificateMode: 'explicit',
+            metadata: [{ key: 'x-team', value: 'shop' }],
+            method: 'shop.Orders/List',
+            serviceDefinition: 'PROTO_FILE',
+            protoContent: 'syntax = "proto3";',
+            descriptorSet: '',
+            message: '{"id": "{{ID}}"}',
+            service: '',
+            watch: false,
+            compression: 'gzip',
+            maxMessageBytes: 2048,
+            maxMessages: 7,
+          },
+          grpcClientCertificateId: '01890000-0000-7000-8000-000000000001',
+          assertions: [assertion('GRPC_RESPONSE', 'EQUALS', '1', { property: '$[0].id' })],
+        },
       };
       for (const type of probeTypes) {
         expect((await create(type, { request: requests[type] }))['request']).toEqual(requests[type]);
