@@ -152,6 +152,7 @@ const formOf = (type) =>
 const notes = {
   DNS: 'The port is that of the sample name server of `location-agent dev`; `GET /v1/checks` shows it.',
   SSL: 'The port is that of a sample target of `location-agent dev`, with a private authority; `GET /v1/checks` shows it.',
+  GRPC: 'The port is that of a sample target of `location-agent dev`, which speaks without TLS; `GET /v1/checks` shows it.',
   PLAYWRIGHT:
     '`$BUNDLE_KEY` is the key that `location-agent bundle` prints for a Playwright project ([suites-in-the-service.md](suites-in-the-service.md)).',
   HEARTBEAT: 'The answer contains the URL that your job calls ([heartbeats.md](heartbeats.md)).',
@@ -210,6 +211,36 @@ Such a problem is in the result under \`revocation.answers\`; it does not fail t
 \`sctPresent\` sees timestamps in the certificate and in a stapled OCSP answer.
 It does not see those that a server sends only as a TLS extension, because the TLS library does not show them.
 A chain above 100 kB fails with \`TLS_ERROR\`, because the library reads no more.
+
+## Calls of gRPC checks
+
+A check of the mode \`HEALTH\` asks \`grpc.health.v1.Health\`, and fails if the answer is not \`SERVING\`.
+A check of the mode \`BEHAVIOR\` calls a unary or a server-streaming method.
+Its message is JSON, and so is the answer: field names in lowerCamelCase, 64-bit numbers as text, bytes in base64, enums by name.
+Fields with their default value are absent in the answer.
+The answer of a streaming method is a list of messages.
+
+A status other than \`OK\` fails the run, unless an assertion has the source \`GRPC_STATUS_CODE\`.
+In the same way, an assertion with \`GRPC_HEALTHCHECK_STATUS\` judges the health; its target is a number from 0 to 3.
+
+Reflection is tried in version \`v1\`, then in \`v1alpha\`; its time does not count.
+The text of a \`.proto\` file may import the files of \`google/protobuf\`; give a descriptor set for other imports:
+
+\`\`\`sh untested: needs protoc
+protoc --include_imports --descriptor_set_out=/dev/stdout shop.proto | base64 --wrap=0
+\`\`\`
+
+Values of sensitive metadata such as \`authorization\` are masked in results.
+Store such a value as a secret variable, and use it in a template.
+
+| reason                | seen when                                                                     |
+| --------------------- | ----------------------------------------------------------------------------- |
+| \`GRPC_STATUS\`         | the method answered with a status other than \`OK\`                           |
+| \`GRPC_HEALTH\`         | the health service answered something other than \`SERVING\`                  |
+| \`GRPC_DEFINITION\`     | the types, the method or the message do not fit the server, or are malformed  |
+| \`HTTP_PROTOCOL_ERROR\` | the answer is not gRPC                                                        |
+| \`HTTP_BODY_TOO_LARGE\` | a message is above \`maxMessageBytes\`, or the messages together above 32 MB  |
+| \`TIMEOUT\`             | \`timeout\` passed; \`grpcStatusCode\` is then 4                              |
 
 ## Assertions
 

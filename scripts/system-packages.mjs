@@ -102,17 +102,21 @@ const wanted = [
     modes: ['test'],
     has: () =>
       onPath('go') &&
-      ['github.com/Masterminds/sprig', 'github.com/xeipuuv/gojsonschema', 'sigs.k8s.io/yaml'].every(
-        hasGoLibrary,
-      ),
+      [
+        'github.com/Masterminds/sprig',
+        'github.com/xeipuuv/gojsonschema',
+        'sigs.k8s.io/yaml',
+        'google.golang.org/grpc',
+      ].every(hasGoLibrary),
     // The smaller of Debian's two Go compilers: 290 MB, half of the other.
     packages: [
       'gccgo-go',
       'golang-github-masterminds-sprig-dev',
       'golang-github-xeipuuv-gojsonschema-dev',
       'golang-k8s-sigs-yaml-dev',
+      'golang-google-grpc-dev',
     ],
-    purpose: "Go with Helm's libraries for the chart tests",
+    purpose: "Go with Helm's libraries for the chart tests, and with gRPC for its checks' tests",
   },
 ];
 

@@ -108,7 +108,7 @@ const floors: Record<string, readonly string[]> = {
     'suite',
     '.',
   ],
-  executors: ['interface', 'assertions', 'tcp', 'dns', 'resolve', 'icmp', 'http', 'ssl', 'evidence', '.'],
+  executors: ['interface', 'assertions', 'tcp', 'dns', 'resolve', 'icmp', 'http', 'ssl', 'grpc', 'evidence', '.'],
   agent: [
     'folders',
     'load',

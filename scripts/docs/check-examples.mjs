@@ -74,6 +74,19 @@ export const examples = {
       ],
     },
   },
+  GRPC: {
+    name: 'The shop serves',
+    ...places,
+    request: {
+      url: '127.0.0.1',
+      port: 50051,
+      grpcConfig: { mode: 'HEALTH', tls: false, service: 'shop' },
+      assertions: [
+        { source: 'GRPC_STATUS_CODE', comparison: 'EQUALS', target: '0' },
+        { source: 'GRPC_HEALTHCHECK_STATUS', comparison: 'EQUALS', target: '1' },
+      ],
+    },
+  },
   BROWSER: {
     name: 'Sign-in page',
     ...places,

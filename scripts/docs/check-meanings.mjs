@@ -103,6 +103,12 @@ export const meanings = {
   'request.sslConfig.securityBaseline.sctPresent': 'The certificate carries a certificate timestamp (SCT).',
   'request.sslClientCertificateId':
     'Id of a stored client certificate, with `clientCertificateMode` `explicit`.',
+  'request.timeout': 'Seconds for lookup, connection, reflection and call together.',
+  'request.grpcConfig': 'The call; [see below](#calls-of-grpc-checks).',
+  'request.grpcConfig.metadata[].key': 'Name of the entry; `grpc-` is reserved.',
+  'request.grpcConfig.metadata[].value': 'Value of the entry.',
+  'request.grpcClientCertificateId':
+    'Id of a stored client certificate, with `clientCertificateMode` `explicit`.',
   'request.pingCount': 'Number of echo requests, 500 ms apart.',
   'playwrightConfig.use': 'Options of the browser and its contexts.',
   'playwrightConfig.expect': 'Options of `expect`.',
@@ -132,6 +138,11 @@ export const sourceMeanings = {
     'field of the TLS connection',
     '`tlsVersion`, `cipherSuite`, `resolvedIp`, `hostnameVerified`, `chainTrusted`, `ocspStapled` or `ocspStatus`',
   ],
+  GRPC_STATUS_CODE: ['status of the call, a number from 0 to 16', ''],
+  GRPC_HEALTHCHECK_STATUS: ['health: 0 unknown, 1 serving, 2 not serving, 3 unknown service', ''],
+  GRPC_RESPONSE: ['message of the answer; a stream is a list', 'JSONPath, such as `$.status`; empty = all'],
+  GRPC_METADATA: ['value of the metadata of the answer', 'metadata key'],
+  GRPC_TRAILERS: ['value of the trailers of the answer', 'metadata key'],
   TEXT_RESPONSE: ['what was found, as text', 'pattern whose first group is compared; empty = all'],
 };
 

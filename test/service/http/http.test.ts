@@ -319,6 +319,7 @@ describe('the document', () => {
       'post /v1/checks/heartbeat': ['name', 'heartbeat'],
       'post /v1/checks/icmp': ['name', 'request'],
       'post /v1/checks/ssl': ['name', 'request'],
+      'post /v1/checks/grpc': ['name', 'request'],
       'post /v1/checks/multistep': ['name', 'script'],
       'post /v1/checks/tcp': ['name', 'request'],
       'post /v1/checks/playwright': ['name', 'codeBundlePath'],

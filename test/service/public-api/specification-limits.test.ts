@@ -173,7 +173,7 @@ describe('documented limits of endpoints', () => {
       types.add(body['checkType']);
     }
     expect(types).toEqual(
-      new Set('AGENTIC API BROWSER HEARTBEAT ICMP MULTI_STEP TCP PLAYWRIGHT URL DNS SSL'.split(' ')),
+      new Set('AGENTIC API BROWSER HEARTBEAT ICMP MULTI_STEP TCP PLAYWRIGHT URL DNS SSL GRPC'.split(' ')),
     );
   });
 
