@@ -226,7 +226,7 @@ In the same way, an assertion with \`GRPC_HEALTHCHECK_STATUS\` judges the health
 Reflection is tried in version \`v1\`, then in \`v1alpha\`; its time does not count.
 The text of a \`.proto\` file may import the files of \`google/protobuf\`; give a descriptor set for other imports:
 
-\`\`\`sh untested: needs protoc
+\`\`\`sh
 protoc --include_imports --descriptor_set_out=/dev/stdout shop.proto | base64 --wrap=0
 \`\`\`
 

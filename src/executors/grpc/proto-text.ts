@@ -1,3 +1,4 @@
+import { mapOf } from './proto-map.ts';
 import { tokensOf, type Token } from './proto-tokens.ts';
 import {
   isPackable,
@@ -229,29 +230,9 @@ class Parser {
     const number = this.#fieldNumber();
     const { jsonName } = this.#fieldOptions();
     this.#expect(';');
-    const entry = `${jsonNameOf(`_${name}`)}Entry`;
-    const part = (partName: string, typeName: string, partNumber: number): FieldDeclaration => ({
-      name: partName,
-      jsonName: partName,
-      number: partNumber,
-      kind: scalars.has(typeName) ? (typeName as ScalarKind) : 'named', // it is one of the list
-      typeName: scalars.has(typeName) ? '' : typeName,
-      repeated: false,
-      packed: false,
-      oneof: null,
-    });
-    message.messages.push({
-      name: entry,
-      fields: [part('key', key, 1), part('value', value, 2)],
-      messages: [],
-      enums: [],
-      isMapEntry: true,
-    });
-    message.fields.push({
-      ...part(name, entry, number),
-      jsonName: jsonName ?? jsonNameOf(name),
-      repeated: true,
-    });
+    const { field, entry } = mapOf({ name, number, jsonName, key, value });
+    message.messages.push(entry);
+    message.fields.push(field);
   }
 
   #enum(): EnumDeclaration {

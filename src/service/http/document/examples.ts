@@ -224,7 +224,7 @@ const changes: { readonly [operationId: string]: Body } = {
     ...often,
     request: { url: 'orders.shop.example', port: 443, grpcConfig: { mode: 'HEALTH' } },
   },
-  updateGrpcCheck: { ...slower, maxResponseTime: 8000 },
+  updateGrpcCheck: { ...slower, maxResponseTime: 15_000 },
   updateSslCheck: { ...slower, maxResponseTime: 8000 },
   updateBrowserCheck: { ...slower, tags: ['shop', 'paid'] },
   updateMultiStepCheck: { ...slower, tags: ['shop', 'paid'] },

@@ -35,7 +35,7 @@ export const grpcSections: readonly Section[] = [
     rows: [
       nameRow,
       { path: 'request.url', label: 'Host', kind: 'text', max: 2048, required: true },
-      { path: 'request.port', label: 'Port', kind: 'number', min: 1, max: 65_535, required: true },
+      { path: 'request.port', label: 'Port', kind: 'number', required: true },
       {
         path: `${config}.mode`,
         label: 'What is called',
@@ -67,7 +67,7 @@ export const grpcSections: readonly Section[] = [
       },
       {
         path: `${config}.service`,
-        label: 'Service',
+        label: 'Service that is asked about',
         kind: 'text',
         empty: '',
         max: 1024,
