@@ -1358,6 +1358,120 @@ export type CheckSslFields = {
   localTearDownScriptFile?: string;
 };
 
+export type CheckGrpcFields = {
+  checkType: "GRPC";
+  /** Id of an existing resource (key of a variable): the project takes it over. */
+  physicalId?: string;
+  /** If it leaves the files, it stays in the account and is detached. @default false */
+  protected?: boolean;
+  name: string | Environment;
+  /** @default true */
+  activated?: boolean;
+  /** @default false */
+  muted?: boolean;
+  /** One retry at once; retryStrategy replaces it. @default true @deprecated */
+  doubleCheck?: boolean;
+  /** @default false */
+  shouldFail?: boolean;
+  /** @default [] */
+  locations?: readonly (Locations)[] | null;
+  /** Slug names of private locations of this account. @default [] */
+  privateLocations?: readonly (string | Reference<"private-location">)[] | null;
+  /** @default [] */
+  tags?: readonly (string | Environment)[];
+  /** The check's own alert settings; they apply when useGlobalAlertSettings is false. @default {"escalationType":"RUN_BASED","runBasedEscalation":{"failedRunThreshold":1},"timeBasedEscalation":{"minutesFailingThreshold":5},"reminders":{"amount":0,"interval":5},"parallelRunFailureThreshold":{"enabled":false,"percentage":10}} */
+  alertSettings?: AlertSettings;
+  /** @default true */
+  useGlobalAlertSettings?: boolean;
+  groupId?: number | null | Reference<"check-group">;
+  groupOrder?: number | null;
+  runtimeId?: RuntimeId;
+  /** @default [] */
+  alertChannelSubscriptions?: readonly (AlertChannelSubscriptions)[];
+  retryStrategy?: RetryStrategy | null;
+  triggerIncident?: TriggerIncident | null;
+  /** @default false */
+  runParallel?: boolean;
+  description?: string | null | Environment;
+  /** Minutes between runs; 0 = every frequencyOffset seconds. @default 10 */
+  frequency?: Frequency;
+  /** With frequency 0: 10, 20 or 30 (seconds between runs). With 1 to 60: 1 to 10 × frequency. Above 60: 1 to frequency / 60. Null or left out in a new check: spread by the id of the check. */
+  frequencyOffset?: number | null;
+  scriptPath?: string | null | Environment;
+  /** @default [] */
+  environmentVariables?: readonly (EnvironmentVariables)[] | null;
+  setupSnippetId?: number | null | Reference<"snippet">;
+  tearDownSnippetId?: number | null | Reference<"snippet">;
+  localSetupScript?: string | null | Environment;
+  localTearDownScript?: string | null | Environment;
+  /** Milliseconds; a run that takes at least this long is degraded. Null = no limit. @default 10000 */
+  degradedResponseTime?: number | null;
+  /** Milliseconds; a run that takes at least this long fails. Null = no limit. @default 20000 */
+  maxResponseTime?: number | null;
+  sslCheckDomain?: string | null | Environment;
+  request: {
+    url: string | Environment;
+    port: number | string;
+    /** @default "IPv4" */
+    ipFamily?: "IPv4" | "IPv6";
+    /** @default false */
+    skipSSL?: boolean;
+    /** @default 60 */
+    timeout?: number;
+    grpcConfig: {
+      /** BEHAVIOR: calls a method. HEALTH: asks the health service. @default "BEHAVIOR" */
+      mode?: "BEHAVIOR" | "HEALTH";
+      /** False: HTTP/2 in plain text. @default true */
+      tls?: boolean;
+      /** Name for SNI, which the certificate must carry. Null or empty = the host. */
+      serverName?: string | null | Environment;
+      /** auto: the stored certificate whose host matches. explicit: grpcClientCertificateId. */
+      clientCertificateMode?: "auto" | "explicit" | null;
+      /** Sent with the call. Values of keys with -bin are base64. @default [] */
+      metadata?: readonly ({
+        key: string | Environment;
+        /** @default "" */
+        value?: string | Environment;
+      })[];
+      /** package.Service/Method; required for BEHAVIOR. @default "" */
+      method?: string | Environment;
+      /** Source of the types: the server, protoContent, or descriptorSet. @default "REFLECTION" */
+      serviceDefinition?: "REFLECTION" | "PROTO_FILE" | "DESCRIPTOR_SET";
+      /** The text of one .proto file. It may import only google/protobuf files. @default "" */
+      protoContent?: string | Environment;
+      /** A FileDescriptorSet with its imports, in base64. @default "" */
+      descriptorSet?: string | Environment;
+      /** The request message as JSON. @default "" */
+      message?: string | Environment;
+      /** Service that the health service is asked about; empty = the server. @default "" */
+      service?: string | Environment;
+      /** HEALTH: true uses Watch instead of Check. @default false */
+      watch?: boolean;
+      /** Compression of the request. @default "none" */
+      compression?: "none" | "gzip";
+      /** A larger message of the answer fails the run. @default 4194304 */
+      maxMessageBytes?: number;
+      /** A stream is cancelled after that many messages, which is no failure. @default 100 */
+      maxMessages?: number;
+    };
+    grpcClientCertificateId?: string | null | Environment;
+    /** @default [] */
+    assertions?: readonly ({
+      source: "GRPC_STATUS_CODE" | "GRPC_HEALTHCHECK_STATUS" | "GRPC_RESPONSE" | "TEXT_BODY" | "GRPC_METADATA" | "GRPC_TRAILERS" | "RESPONSE_TIME";
+      /** @default "" */
+      property?: string | Environment;
+      comparison: Comparison;
+      /** @default "" */
+      target?: string | Environment;
+      regex?: string | null | Environment;
+    })[];
+  };
+  /** File with the localSetupScript, relative to this one. */
+  localSetupScriptFile?: string;
+  /** File with the localTearDownScript, relative to this one. */
+  localTearDownScriptFile?: string;
+};
+
 export type StatusPageFields = {
   /** Id of an existing resource (key of a variable): the project takes it over. */
   physicalId?: string;
@@ -1522,7 +1636,7 @@ export type FieldsOf = {
   "alert-channel": AlertChannelEmailFields | AlertChannelChatAFields | AlertChannelChatAAppFields | AlertChannelWebhookFields | AlertChannelSmsFields | AlertChannelPagingAFields | AlertChannelPagingBFields | AlertChannelCallFields;
   "status-page-service": StatusPageServiceFields;
   "check-group": CheckGroupFields;
-  "check": CheckAgenticFields | CheckApiFields | CheckBrowserFields | CheckHeartbeatFields | CheckIcmpFields | CheckMultiStepFields | CheckTcpFields | CheckPlaywrightFields | CheckUrlFields | CheckDnsFields | CheckSslFields;
+  "check": CheckAgenticFields | CheckApiFields | CheckBrowserFields | CheckHeartbeatFields | CheckIcmpFields | CheckMultiStepFields | CheckTcpFields | CheckPlaywrightFields | CheckUrlFields | CheckDnsFields | CheckSslFields | CheckGrpcFields;
   "status-page": StatusPageFields;
   "maintenance-window": MaintenanceWindowFields;
   "alert-channel-subscription": AlertChannelSubscriptionFields;

@@ -173,7 +173,7 @@ describe('malformed texts', () => {
 
 describe('bombs', () => {
   test('descriptors inside of descriptors', () => {
-    let nested = Buffer.alloc(0);
+    let nested: Buffer = Buffer.alloc(0);
     for (let depth = 0; depth < 1000; depth++) nested = new Writer().text(1, 'M').bytes(3, nested).done();
     const file = new Writer().bytes(4, nested).done();
     expect(() => readDescriptorSet(new Writer().bytes(1, file).done())).toThrow(/too deeply/);
@@ -193,7 +193,7 @@ describe('bombs', () => {
 
   test('messages inside of messages, and lists of empty ones', () => {
     const nest = schemaOf('syntax = "proto3"; message N { N n = 1; repeated N list = 2; }');
-    let nested = Buffer.alloc(0);
+    let nested: Buffer = Buffer.alloc(0);
     for (let depth = 0; depth < 500; depth++) nested = new Writer().bytes(1, nested).done();
     expect(() => messageToJson(nest, 'N', nested)).toThrow(/more than 100 levels/);
     const empty = Buffer.alloc(4 * 1024 * 1024);
