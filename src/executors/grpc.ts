@@ -173,6 +173,8 @@ async function callOnce(
       onHead: () => enterPhase(report.record, 'download'),
     },
   );
+  // The server may answer at the same moment at which our timer is due; an answer after the deadline is late.
+  if (talk.remainingMs() <= 0) throw new DOMException('the answer is late', 'TimeoutError');
   enterPhase(report.record, null);
   if (report.answer.httpStatus === null) dropPhase(report.record, 'download');
 }
@@ -242,7 +244,8 @@ function failureOf(
     const { reason } = context.signal as { reason: unknown }; // the platform's type is any
     if (!(reason instanceof JobAborted) || reason.code !== 'deadline') throw reason;
   }
-  if (context.signal.aborted || signal.aborted) return timedOut(report.record, timeout);
+  const isLate = error instanceof DOMException && error.name === 'TimeoutError';
+  if (context.signal.aborted || signal.aborted || isLate) return timedOut(report.record, timeout);
   if (error instanceof ProtoError) return reasonOf('GRPC_DEFINITION', error.message);
   if (error instanceof FrameError)
     return reasonOf(error.isTooLarge ? 'HTTP_BODY_TOO_LARGE' : 'HTTP_PROTOCOL_ERROR', error.message);

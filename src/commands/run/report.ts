@@ -2,6 +2,7 @@ import type { AssertionResult } from '../../protocol/assertions.ts';
 import { isCheckType, kindOf, type CheckKind } from '../../protocol/check-types.ts';
 import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 import type { Result, Timings } from '../../protocol/result.ts';
+import { grpcLines } from './report-grpc.ts';
 import { networkLines } from './report-network.ts';
 import { sslLines } from './report-ssl.ts';
 import { artifactLines, scriptLines } from './report-script.ts';
@@ -44,6 +45,7 @@ type Sections = (result: Result) => string[][];
 const usualSections: Sections = ({ details, log }) => [
   factLines(details),
   sslLines(details),
+  grpcLines(details),
   networkLines(details),
   scriptLines(details),
   log.map(({ level, msg }) => `${level.padEnd(6)}${printableLine(msg, 500)}`),

@@ -46,7 +46,7 @@ export function reportOf(report: GrpcReport): Outcome {
   const message: unknown = report.isStream === true ? report.messages : (report.messages[0] ?? null);
   const text = message === null ? '' : JSON.stringify(message);
   const assertions = hasAnswer ? assertionsOf(report, { message, text, responseTime: timings.total }) : [];
-  const status = answer.status ?? (failure?.code === 'TIMEOUT' ? 4 : null);
+  const status = failure?.code === 'TIMEOUT' ? 4 : answer.status;
   const phases = {
     dns: rounded(timings.dns ?? 0, 3),
     connect: rounded(timings.total - (timings.dns ?? 0), 3),

@@ -145,6 +145,33 @@ test('an SSL check shows the first certificate of its chain to expire', async ()
   }
 });
 
+test('a gRPC check shows what it called and got, without control characters', () => {
+  const details = {
+    reflectionMs: 2.04,
+    response: {
+      grpcMethod: 'shop.Shop/Get',
+      grpcStatusName: 'NOT_FOUND',
+      grpcStatusMessage: 'no \u001b[2J lamp',
+      healthStatusLabel: null,
+      responseMessage: '{"price":12}',
+      messages: 2,
+      metadata: [{ key: 'x-served-by', value: 'shop-1' }],
+      trailers: [{ key: 'x-cost', value: '3' }],
+    },
+  };
+  const report = resultReport('x', [{ ...passed, checkType: 'GRPC', details }]);
+  expect(report).toContain(
+    `method        shop.Shop/Get
+status        NOT_FOUND: no  [2J lamp
+message       {"price":12}
+messages      2
+reflection    2.0 ms
+metadata      x-served-by: shop-1
+trailer       x-cost: 3
+`,
+  );
+});
+
 test('pings are counted', () => {
   const details = {
     packetsSent: 3,

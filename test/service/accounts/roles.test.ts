@@ -88,6 +88,7 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
     'POST /v1/checks/icmp/try',
     'POST /v1/checks/multistep/try',
     'POST /v1/checks/playwright/try',
+    'POST /v1/checks/grpc/try',
     'POST /v1/checks/ssl/try',
     'POST /v1/checks/tcp/try',
     'POST /v1/checks/url/try',

@@ -163,6 +163,37 @@ const types: {
       },
     },
   },
+  GRPC: {
+    path: 'grpc',
+    body: () => ({
+      ...place,
+      request: { url: 'shop.example', port: 443, grpcConfig: { method: 'shop.Shop/Get' } },
+    }),
+    fill: async () => {
+      await required('Host name or IP address').fill('shop.example');
+      await required('Port').fill('443');
+      await required('Method').fill('shop.Shop/Get');
+    },
+    more: {
+      request: {
+        url: 'shop.example',
+        port: 8443,
+        ipFamily: 'IPv6',
+        timeout: 30,
+        grpcConfig: {
+          method: 'shop.Shop/Get',
+          serviceDefinition: 'PROTO_FILE',
+          protoContent: 'syntax = "proto3"; message M {} service Shop { rpc Get (M) returns (M); }',
+          message: hostile,
+          metadata: [{ key: 'x-token', value: hostile }],
+          compression: 'gzip',
+        },
+        assertions: [
+          { source: 'GRPC_RESPONSE', property: '$.price', comparison: 'GREATER_THAN', target: '3' },
+        ],
+      },
+    },
+  },
   BROWSER: {
     path: 'browser',
     body: () => ({ ...place, script }),
@@ -292,32 +323,44 @@ describe.skipIf(!hasChromium)('the forms of checks', { timeout: 60_000 }, () => 
     expect(after).toEqual({ ...wanted, description: 'Changed' });
   });
 
-  it('chooses the client certificate of an SSL check by its name', async () => {
-    const key = await issue({ name: 'monitoring' }, Date.now());
-    const certificate = await made('/v1/client-certificates', {
-      host: 'shop.example',
-      cert: key.pem,
-      key: key.key,
-    });
-    await open('/checks/new?type=SSL');
-    await required('Name').fill('With a certificate');
-    await required('Host name or IP address').fill('shop.example');
-    await field('Client certificate').selectOption({ label: 'One that you choose' });
-    const choice = field('Which client certificate');
-    expect(await choice.locator('option').allInnerTexts()).toEqual([
-      'Choose a certificate',
-      expect.stringMatching(/^shop\.example: .*monitoring.*, until \d{4}-\d\d-\d\d$/),
-    ]);
-    await choice.selectOption({ index: 1 });
-    await page.getByLabel('<img').first().check();
-    await save();
-    expect(await read(await savedId())).toMatchObject({
-      request: {
-        sslClientCertificateId: certificate['id'],
-        sslConfig: { clientCertificateMode: 'explicit' },
+  it.each([
+    ['SSL', 'sslClientCertificateId', 'sslConfig', async () => undefined],
+    [
+      'GRPC',
+      'grpcClientCertificateId',
+      'grpcConfig',
+      async () => {
+        await required('Port').fill('443');
+        await required('Method').fill('shop.Shop/Get');
       },
-    });
-  });
+    ],
+  ])(
+    'chooses the client certificate of a check of the type %s by its name',
+    async (type, id, config, more) => {
+      const key = await issue({ name: `monitoring ${type}` }, Date.now());
+      const certificate = await made('/v1/client-certificates', {
+        host: `${type.toLowerCase()}.example`,
+        cert: key.pem,
+        key: key.key,
+      });
+      await open(`/checks/new?type=${type}`);
+      await required('Name').fill('With a certificate');
+      await required('Host name or IP address').fill('shop.example');
+      await more();
+      await field('Client certificate').selectOption({ label: 'One that you choose' });
+      const choice = field('Which client certificate');
+      const texts = await choice.locator('option').allInnerTexts();
+      expect(texts[0]).toBe('Choose a certificate');
+      const index = texts.findIndex((text) => text.startsWith(`${type.toLowerCase()}.example: `));
+      expect(texts[index]).toMatch(new RegExp(`: .*monitoring ${type}.*, until \\d{4}-\\d\\d-\\d\\d$`));
+      await choice.selectOption({ index });
+      await page.getByLabel('<img').first().check();
+      await save();
+      expect(await read(await savedId())).toMatchObject({
+        request: { [id]: certificate['id'], [config]: { clientCertificateMode: 'explicit' } },
+      });
+    },
+  );
 
   it('clears a number, and gives it its default again', async () => {
     const { id } = await made('/v1/checks/icmp', {

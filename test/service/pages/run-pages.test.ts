@@ -146,6 +146,18 @@ describe.skipIf(!hasChromium)('pages of runs', { timeout: 120_000 }, () => {
     expect(shown).toContain('x.test was not found');
   });
 
+  it('show what a gRPC check called and got', async () => {
+    const { address } = await run('GRPC', kinds['GRPC'] ?? {});
+    await open(address);
+    const call = await part('gRPC call').innerText();
+    for (const text of ['shop.Shop/GetProduct', 'shop.example:443', 'NOT_FOUND: no such lamp', '192.0.2.1'])
+      expect(call).toContain(text);
+    expect(await page.getByLabel('Response message').innerText()).toBe('{"name":"lamp","price":12}');
+    expect(await rowOf('Metadata', 'x-served-by').innerText()).toContain('shop-1');
+    expect(await rowOf('Trailers', 'x-cost').innerText()).toContain('3');
+    expect(await part('Certificate').innerText()).toContain('41 days left');
+  });
+
   it('show assertions, suggestions, steps and errors of agentic checks', async () => {
     const { address } = await run('AGENTIC', kinds['AGENTIC'] ?? {});
     await open(address);

@@ -137,6 +137,29 @@ const shown = {
       },
     },
   },
+  grpc: {
+    type: 'GRPC',
+    details: {
+      request: { url: 'x', port: 'x', method: 'x', metadata: [{ key: 'x', value: 'x' }] },
+      requestError: 'x',
+      attempts,
+      certificate,
+      response: {
+        grpcMethod: 'x',
+        host: 'x',
+        port: 'x',
+        resolvedIp: 'x',
+        responseMessage: 'x',
+        messages: 2,
+        grpcStatusName: 'x',
+        grpcStatusMessage: 'x',
+        healthStatusLabel: 'x',
+        metadata: [{ key: 'x', value: 'x' }],
+        trailers: [{ key: 'x', value: 'x' }],
+        discoveredMethods: ['x', 'x'],
+      },
+    },
+  },
   suite: {
     type: 'PLAYWRIGHT',
     details: {

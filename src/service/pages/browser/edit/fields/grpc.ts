@@ -34,7 +34,7 @@ export const grpcSections: readonly Section[] = [
     title: 'Call',
     rows: [
       nameRow,
-      { path: 'request.url', label: 'Host', kind: 'text', max: 2048, required: true },
+      { path: 'request.url', label: 'Host name or IP address', kind: 'text', max: 2048, required: true },
       { path: 'request.port', label: 'Port', kind: 'number', required: true },
       {
         path: `${config}.mode`,
@@ -50,6 +50,7 @@ export const grpcSections: readonly Section[] = [
         path: `${config}.method`,
         label: 'Method',
         kind: 'text',
+        required: true,
         empty: '',
         max: 1024,
         default: '',
@@ -155,19 +156,20 @@ export const grpcSections: readonly Section[] = [
         choices: [
           { value: null, title: 'None' },
           { value: 'auto', title: 'The stored one for this host' },
-          { value: 'explicit', title: 'One that you name' },
+          { value: 'explicit', title: 'One that you choose' },
         ],
         default: null,
         when: isSecure,
       },
       {
         path: 'request.grpcClientCertificateId',
-        label: 'Id of the client certificate',
-        kind: 'text',
-        empty: null,
-        max: 36,
+        label: 'Which client certificate',
+        kind: 'pick',
+        from: 'certificates',
+        none: 'Choose a certificate',
         default: null,
-        when: (body) => configOf(body)['clientCertificateMode'] === 'explicit',
+        hint: 'Those under Settings, Client certificates.',
+        when: (body) => isSecure(body) && configOf(body)['clientCertificateMode'] === 'explicit',
       },
       {
         path: 'request.ipFamily',
