@@ -251,6 +251,8 @@ export const kinds: { readonly [type: string]: Partial<Run> } = {
         mode: 'BEHAVIOR',
         tls: true,
         method: 'shop.Shop/GetProduct',
+        message: '{"name":"lamp"}',
+        metadata: [{ key: 'x-shop', value: 'main' }],
       },
       grpcStatusCode: 5,
       healthStatus: null,

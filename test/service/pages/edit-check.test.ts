@@ -332,6 +332,7 @@ describe.skipIf(!hasChromium)('the forms of checks', { timeout: 60_000 }, () => 
       async () => {
         await required('Port').fill('443');
         await required('Method').fill('shop.Shop/Get');
+        await page.locator('summary', { hasText: 'Connection' }).click();
       },
     ],
   ])(

@@ -140,7 +140,7 @@ const shown = {
   grpc: {
     type: 'GRPC',
     details: {
-      request: { url: 'x', port: 'x', method: 'x', metadata: [{ key: 'x', value: 'x' }] },
+      request: { url: 'x', port: 'x', method: 'x', message: 'x', metadata: [{ key: 'x', value: 'x' }] },
       requestError: 'x',
       attempts,
       certificate,

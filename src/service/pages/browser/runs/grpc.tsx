@@ -4,10 +4,12 @@ import { Facts, Part, Scroll } from './part.tsx';
 
 /** What a gRPC check called, and what it got: status, message, metadata and trailers. */
 export function Grpc({ details }: { details: Fields }) {
+  const request = object(details['request']);
   const response = object(details['response']);
   const phases = object(details['timingPhases']);
   const status = [response['grpcStatusName'], response['grpcStatusMessage']].filter(Boolean).join(': ');
   const methods = list(response['discoveredMethods']);
+  const sent = request['message'];
   const message = response['responseMessage'];
   return (
     <>
@@ -35,12 +37,18 @@ export function Grpc({ details }: { details: Fields }) {
             ],
           ]}
         />
+        {typeof sent === 'string' && sent !== '' ? (
+          <pre class="body" tabIndex={0} aria-label="Request message">
+            {text(sent, 65_536)}
+          </pre>
+        ) : null}
         {typeof message === 'string' && message !== '' ? (
           <pre class="body" tabIndex={0} aria-label="Response message">
             {text(message, 65_536)}
           </pre>
         ) : null}
       </Part>
+      <Entries title="Metadata sent" entries={request['metadata']} />
       <Entries title="Metadata" entries={response['metadata']} />
       <Entries title="Trailers" entries={response['trailers']} />
     </>
@@ -53,7 +61,7 @@ function Entries({ title, entries }: { title: string; entries: unknown }) {
   return (
     <Part title={title}>
       <Scroll label={title}>
-        <table>
+        <table aria-label={title}>
           <thead>
             <tr>
               <th scope="col">Key</th>
