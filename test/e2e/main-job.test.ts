@@ -178,7 +178,7 @@ describe.sequential('dev', () => {
     await vi.waitFor(shown, { timeout: 60_000, interval: 500 });
     // The summary reads the results from the service, so it may be printed later.
     const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW"/;
-    await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 20_000, interval: 100 });
+    await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 45_000, interval: 100 });
   }, 110_000);
 
   test.skipIf(!hasPlaywright)(

@@ -135,7 +135,8 @@ function names(attributes: unknown, place: Place): boolean {
 let taken = 0;
 
 /** The body with such neighbours of the text that the text is what is judged. */
-function reachable(value: unknown, place: Place, isChange: boolean): Fields {
+function reachable(value: unknown, place: Place, { method, path }: Operation): Fields {
+  const [isChange, isTry] = [method === 'PUT', path.endsWith('/try')];
   const body = { ...(value as Fields) }; // bodies are objects
   const own = place.at(-1);
   const set = (holder: unknown, field: string, to: unknown): void => {
@@ -152,6 +153,8 @@ function reachable(value: unknown, place: Place, isChange: boolean): Fields {
     set(body, 'name', `snippet ${taken}`);
   if ('value' in body) set(body, 'key', isChange ? 'TOKEN' : `KEY_${taken}`);
   set(body, 'slugName', `office-${taken}`);
+  // Its location may have another name by now.
+  if (isTry) Object.assign(body, { locations: ['eu-west-1'], privateLocations: [] });
   if ('cards' in body) set(body, 'url', `page-${taken}`);
   return body;
 }
@@ -187,7 +190,7 @@ test('every text is stored as it was sent, or refused by its field', { timeout }
     const { method } = operation;
     const some = isComplete ? all : Array.from({ length: perField }, () => all[next++ % all.length] ?? '');
     for (const text of some) {
-      const body = reachable(withValue(base, place, text), place, method === 'PUT');
+      const body = reachable(withValue(base, place, text), place, operation);
       const what = `${method} ${operation.path} ${place.join('.')} ${JSON.stringify(text).slice(0, 100)}`;
       // A status without a description, or a body that is not as described, throws.
       const answer = await service

@@ -309,7 +309,7 @@ describe('rules for every resource', () => {
   });
   const ofApi = () => Object.entries(paths).filter(([path]) => /^\/v[12]\//.test(path));
 
-  test('a resource that is read can be sent back, and nothing changes', async () => {
+  test('a resource that is read can be sent back, and nothing changes', { timeout: 60_000 }, async () => {
     const both = ofApi().filter(([, { get, put }]) => get !== undefined && put !== undefined);
     expect(both.length).toBeGreaterThan(14);
     const pairs = both.map(([path]) => [path, everything.pathOf(path)]);
