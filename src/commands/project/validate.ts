@@ -28,6 +28,7 @@ export const validate: Command = async (args, { env, stdout, stderr }) => {
 
 /** What the files break of the schemas of the API, and references that name nothing. */
 export function problemsOf({ resources }: ProjectFiles): string[] {
+  const places = new Map(resources.map(({ type, logicalId }, index) => [`${type}/${logicalId}`, index]));
   return resources.flatMap((resource) => {
     if (!isResourceType(resource.type)) {
       return [`${resource.place(['kind'])}: kind must be one of ${resourceTypes.join(', ')}`];
@@ -38,8 +39,8 @@ export function problemsOf({ resources }: ProjectFiles): string[] {
       at: 'file',
       // Any id is valid in place of a reference; those of checks and services are texts.
       lookup: (type, logicalId) => {
-        const at = resources.findIndex((one) => one.type === type && one.logicalId === logicalId);
-        return at < 0 ? undefined : typesWithNumbers.includes(type) ? at + 1 : `id-${at}`;
+        const at = places.get(`${type}/${logicalId}`);
+        return at === undefined ? undefined : typesWithNumbers.includes(type) ? at + 1 : `id-${at}`;
       },
       problems,
     });

@@ -15,13 +15,12 @@ import type { Binding } from './statements.ts';
 export async function writeAll(work: Work): Promise<void> {
   const { input } = work;
   for (const resource of input.resources) nameExisting(work, resource);
-  const gone = [...work.bindings.values()].filter(
-    ({ type, logicalId, isDetached }) =>
-      !isDetached &&
-      !input.resources.some((one) => one.member && one.type === type && one.logicalId === logicalId),
-  );
-  await removeAll(work, gone, deletedFirst);
   const members = input.resources.filter(({ member }) => member);
+  const described = new Set(members.map(({ type, logicalId }) => keyOf(type, logicalId)));
+  const gone = [...work.bindings]
+    .filter(([key, { isDetached }]) => !isDetached && !described.has(key))
+    .map(([, binding]) => binding);
+  await removeAll(work, gone, deletedFirst);
   // A service shows checks, and a check opens incidents of a service: new services begin without their checks.
   const services = await createServices(work, members);
   for (const type of resourceTypes) {
