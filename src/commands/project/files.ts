@@ -6,7 +6,8 @@ import { fieldsOf, isFields, type Fields } from '../../json-values.ts';
 import { textFields } from '../../service/projects/files/file-schema.ts';
 import type { loadCode } from './code/load.ts';
 import { codeFile } from './code/messages.ts';
-import { fieldsOfSource, parse, placeOf, type Source } from './yaml-source.ts';
+import { sourcesIn } from './sources.ts';
+import { fieldsOfSource, placeOf, type Source } from './yaml-source.ts';
 
 /** Reads the resources of a project from a folder of YAML, JSON, TypeScript and JavaScript files. */
 
@@ -48,9 +49,16 @@ export async function readProject(
 ): Promise<ProjectFiles> {
   const names = await filesIn(folder);
   const problems: string[] = [];
-  const sources: Source[] = [];
-  for (const name of names) if (!codeFile.test(name)) sources.push(...(await parse(folder, name, problems)));
   const code = await codeOf(folder, names, running);
+  const sources = await sourcesIn({
+    folder,
+    names: names.filter((name) => !codeFile.test(name)),
+    suites: code.resources.map(({ place, fields }) => ({
+      file: fileOf(place),
+      suite: fieldsOf(fields)['suite'],
+    })),
+    problems,
+  });
   problems.push(...code.problems);
   const heads = [
     ...sources
@@ -137,7 +145,9 @@ async function filesIn(folder: string): Promise<string[]> {
       .filter(
         (name) =>
           !/(^|\/)(node_modules|\.[^/]+)\//.test(name) &&
-          !/(^|\/)(package|package-lock|tsconfig)\.json$|\.schema\.json$/.test(name),
+          !/(^|\/)(package|package-lock|tsconfig)\.json$|(^|\/)pnpm-(lock|workspace)\.yaml$|\.schema\.json$/.test(
+            name,
+          ),
       )
       .sort();
   } catch (error) {
@@ -163,10 +173,13 @@ function itemsOfSource(source: Source): Item[] {
   });
 }
 
+/** The file of a place. */
+const fileOf = (place: string): string => place.replace(/:\d+$/, '');
+
 function itemOfCode({ kind, logicalId, fields, place }: Code['resources'][number]): Item[] {
   if (kind === 'project') return [];
   const value = { ...fieldsOf(fields), kind, logicalId };
-  return [{ value, file: place.replace(/:\d+$/, ''), place: () => place }];
+  return [{ value, file: fileOf(place), place: () => place }];
 }
 
 async function resourceOf({ value, file, place }: Item, reader: Reader): Promise<FileResource | null> {

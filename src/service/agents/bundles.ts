@@ -1,13 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { artifactHeaders, bundlePath } from '../../protocol/agent-calls.ts';
-import { byteRangeOf, OutsideFile, rangeHeaders } from '../artifacts/byte-range.ts';
-import type { ArtifactFiles, ByteRange } from '../artifacts/files.ts';
+import { bundlePath } from '../../protocol/agent-calls.ts';
+import type { ArtifactFiles } from '../artifacts/files.ts';
+import { sendBundle } from '../bundles/content.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
-import { findBundle } from '../bundles/statements.ts';
 import type { Db } from '../db/database.ts';
-import { HttpError, notFound } from '../http/errors.ts';
 
-/** Serves code bundles to agents, complete or from an offset to resume a broken download. */
+/** Serves code bundles to agents. */
 
 /** Adds the route. An agent gets bundles of its location's account only. */
 export function registerAgentBundles(
@@ -25,37 +23,6 @@ export function registerAgentBundles(
   app.get(bundlePath, { exposeHeadRoute: false, schema: { hide: true } }, async (request, reply) => {
     const { accountId } = await locationOf(request);
     const { key } = request.params as { key: string }; // of the path
-    // A key with invalid characters must not reach the database.
-    const row = /^[A-Za-z0-9._-]{1,128}$/.test(key) ? await findBundle(db, { accountId, key }) : undefined;
-    if (row === undefined) throw notFound('code bundle', key, 'key');
-    let range: ByteRange | null = null;
-    const { stream, size } = await bundles
-      .open(
-        row.id,
-        (total) => (range = byteRangeOf(request.headers, { etag: etagOf(row.digest), size: total })),
-      )
-      .catch((error: NodeJS.ErrnoException) => {
-        if (error instanceof OutsideFile) throw outside(error);
-        throw error.code === 'ENOENT' ? goneFile(key) : error;
-      });
-    return reply
-      .code(range === null ? 200 : 206)
-      .headers({
-        'content-type': 'application/octet-stream',
-        ...rangeHeaders(range, size),
-        etag: etagOf(row.digest),
-        [artifactHeaders.digest]: `sha-256=:${Buffer.from(row.digest, 'hex').toString('base64')}:`,
-      })
-      .send(stream);
+    return sendBundle(request, reply, { db, bundles, accountId, key });
   });
 }
-
-const etagOf = (digest: string) => `"${digest}"`;
-
-const outside = ({ size }: OutsideFile) =>
-  new HttpError(416, `The code bundle has ${size} bytes.`, { range: [`must begin before ${size}`] });
-
-const goneFile = (key: string) =>
-  new HttpError(404, `The file of the code bundle ${key} is missing. Upload the bundle again.`, {
-    key: ['names a code bundle whose file is missing'],
-  });

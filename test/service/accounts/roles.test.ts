@@ -50,6 +50,7 @@ const routes: { readonly [R in Role | 'none']: readonly string[] } = {
   ],
   READ_WRITE: [
     'GET /v1/resources',
+    'GET /v1/playwright-bundles/{key}/content',
     'POST /v1/projects/test',
     'POST /v1/projects/deploy',
     'DELETE /v1/projects/{logicalId}',
