@@ -124,12 +124,15 @@ async function deployIn(tx: Db, deps: ApiDeps, replay: Replay, run: Run): Promis
     await run.look?.(tx, result);
     throw new DryRun(result);
   }
+  const former = [...work.renamed].map(([key, logicalId]) => ({
+    type: key.split('/', 1)[0] ?? '',
+    logicalId,
+  }));
+  await forgetBindings(tx, projectId, [
+    ...former,
+    ...work.changes.filter(({ action }) => action === 'DELETE'),
+  ]);
   await writeBindings(tx, { accountId, projectId, bindings: [...work.written.values()] });
-  await forgetBindings(
-    tx,
-    projectId,
-    work.changes.filter(({ action }) => action === 'DELETE'),
-  );
   if (input.runsSoon) await runSoon(tx, checksOf(work.changes), time);
   if (input.deletesProject) await deleteProject(tx, projectId);
   signal?.throwIfAborted();

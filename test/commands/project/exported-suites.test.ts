@@ -212,5 +212,5 @@ test('the service sends the bytes of a bundle, and not to keys that may only rea
   expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, bytes.subarray(3, 7)]);
   expect((await get(api.foreign.key)).status).toBe(404);
   const reader = await api.call('POST', '/v1/api-keys', { body: { name: 'r', role: 'READ_ONLY' } });
-  expect((await get(String(reader.body['key']))).status).toBe(403);
+  expect((await get(String(reader.body['rawKey']))).status).toBe(403);
 }, 60_000);
