@@ -188,6 +188,9 @@ describe.each(databases)('changed secrets: $name', (database) => {
   });
 });
 
+/** Whether these are the secret differences of exactly these properties, in any order. */
 const sameAs = (properties: readonly string[]) => (found: Fields[]) =>
-  JSON.stringify(found.map(({ property }) => property).sort()) === JSON.stringify([...properties].sort()) &&
-  found.every((one) => JSON.stringify(one) === JSON.stringify(secret(String(one['property']))));
+  found.length === properties.length &&
+  properties.every((property) =>
+    found.some((one) => JSON.stringify(one) === JSON.stringify(secret(property))),
+  );
