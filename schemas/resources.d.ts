@@ -1569,9 +1569,9 @@ export type AlertChannelSubscriptionFields = {
   protected?: boolean;
   activated: boolean;
   /** Either this or groupId. */
-  checkId: string | null | Reference<"check">;
+  checkId?: string | null | Reference<"check">;
   /** Either this or checkId. */
-  groupId: number | null | Reference<"check-group">;
+  groupId?: number | null | Reference<"check-group">;
   alertChannelId: number | Reference<"alert-channel">;
 };
 

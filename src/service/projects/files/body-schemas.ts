@@ -29,9 +29,12 @@ function channelOf(type: unknown): object {
 }
 
 const { id: _id, ...subscriptionFields } = SubscriptionBody.properties;
-const Subscription = strict(
-  Type.Object({ ...subscriptionFields, alertChannelId: Type.Integer({ minimum: 1 }) }),
-);
+/** Not made of the fields by Type.Object, which does not see that those of a strict schema are optional. */
+const Subscription = {
+  ...SubscriptionBody,
+  properties: { ...subscriptionFields, alertChannelId: Type.Integer({ minimum: 1 }) },
+  required: [...(SubscriptionBody.required ?? []), 'alertChannelId'],
+};
 
 /** The schema of a payload; null = its `checkType` is no type of check. A check's schema does not have `checkType`. */
 export const bodySchemas: { readonly [T in ResourceType]: (payload: Readonly<Fields>) => object | null } = {
