@@ -14,6 +14,7 @@ import {
 import { misspeltVariables } from './config/misspelt.ts';
 import { referenceTargets, type ReferenceTarget } from './config/reference-targets.ts';
 import { networkList } from './config/networks.ts';
+import { probeConfig, type ProbeConfig } from './config/probe.ts';
 import type { LogStyle } from './log-line.ts';
 import { Secret } from './secrets/secret.ts';
 
@@ -45,6 +46,8 @@ export type AgentConfig = {
   readonly healthPort: number;
   /** The address on which the health port listens; null = all. */
   readonly healthHost: string | null;
+  /** `/probe` on the health port; null = off. */
+  readonly probe: ProbeConfig;
   readonly dataDir: string;
   readonly shutdownGraceSeconds: number;
   readonly proxy: ProxyConfig;
@@ -185,6 +188,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     ...laneConcurrency(env),
     healthPort: integer(env, 'AGENT_HEALTH_PORT', 8081, 0, 65_535),
     healthHost: address(env, 'AGENT_HEALTH_HOST'),
+    probe: probeConfig(env),
     dataDir: resolve(text(env, 'AGENT_DATA_DIR') ?? '.data/agent'),
     shutdownGraceSeconds: integer(env, 'AGENT_SHUTDOWN_GRACE_SECONDS', 300, 0, 86_400),
     proxy: Object.freeze({

@@ -131,6 +131,8 @@ const floors: Record<string, readonly string[]> = {
     'artifacts',
     'outbox',
     'own-network',
+    'probe/settings',
+    'probe',
     'run',
     'claiming',
     '.',

@@ -12,6 +12,7 @@ import {
   createAgentGuards,
   createHost,
   createLazyMetricsPage,
+  openProbe,
   openTransport,
   startScriptParts,
 } from './agent-parts.ts';
@@ -108,6 +109,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   // eslint-disable-next-line no-restricted-properties -- the only source of random numbers
   const { config, log, version, now = createSteadyClock().now, random = Math.random } = options;
   const { dataDir, serviceUrl } = config;
+  // First, because a file that cannot be used must stop the start before anything is open.
+  const probe = await openProbe(config, now);
   const instanceId = randomUUID();
   const repaired = repairModes(dataDir);
   if (repaired > 0)
@@ -232,6 +235,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       takesNoJobs: guards.takesNoJobs(),
       alive: isAlive(),
     }),
+    probe,
     metricsPage: createLazyMetricsPage({ ...jobParts, metrics, guards, session, outboxLimits: limits, now }),
   }).catch(async (error: unknown) => {
     await outbox.close();

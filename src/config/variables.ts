@@ -57,6 +57,9 @@ const agentOnly = {
   SUITE_CONCURRENCY: ['1', 'how many Playwright suites may run at the same time; 0 switches the lane off'],
   AGENT_HEALTH_PORT: ['8081', 'port for health and metrics; 0 takes any free port'],
   AGENT_HEALTH_HOST: ['all addresses', 'address on which that port listens'],
+  PROBE_CONFIG: ['', 'file with modules of blackbox_exporter; opens /probe on that port'],
+  PROBE_TARGETS: ['required with PROBE_CONFIG', 'names and networks that /probe may reach; * = all'],
+  PROBE_TOKEN: ['only this machine', 'token that /probe requires from its callers'],
   AGENT_SHUTDOWN_GRACE_SECONDS: ['300', 'how long running checks may continue after SIGTERM'],
   EXTERNAL_OBSERVABILITY: ['on', 'off stops the agent from reporting its own errors to the service'],
 } as const satisfies Rows;
@@ -144,6 +147,7 @@ export const secretVariables = [
   'CALL_TOKEN',
   'S3_SECRET_ACCESS_KEY',
   'ANALYSIS_API_KEY',
+  'PROBE_TOKEN',
 ] as const satisfies readonly VariableName[];
 export type SecretName = (typeof secretVariables)[number];
 

@@ -1,4 +1,11 @@
-import { encode, AUTHENTIC_DATA, DNSSEC_OK, RECURSION_DESIRED, type RecordType } from 'dns-packet';
+import {
+  encode,
+  AUTHENTIC_DATA,
+  DNSSEC_OK,
+  RECURSION_DESIRED,
+  type RecordClass,
+  type RecordType,
+} from 'dns-packet';
 
 /**
  * DNS messages (RFC 1035 section 4). dns-packet encodes queries. Answers are decoded here because they are evidence:
@@ -33,7 +40,7 @@ export type DnsMessage = {
   edns: { udpPayloadSize: number; version: number; dnssecOk: boolean } | null;
 };
 
-export type DnsQuery = { id: number; name: string; type: number; bytes: Buffer };
+export type DnsQuery = { id: number; name: string; type: number; class: number; bytes: Buffer };
 
 /** The bytes are not a valid DNS message. */
 export class DnsMalformed extends Error {
@@ -46,19 +53,41 @@ export class DnsMalformed extends Error {
 /** Maximum size of a UDP answer that the query allows: fits one unfragmented packet everywhere (DNS flag day 2020). */
 export const udpPayloadSize = 1232;
 
+const classNames: { readonly [number: number]: RecordClass } = {
+  1: 'IN',
+  2: 'CS',
+  3: 'CH',
+  4: 'HS',
+  255: 'ANY',
+};
+
 /**
- * Encodes a query with recursion desired. `name` is ASCII, without escapes; `.` is the root. With `edns` the query
+ * Encodes a query, with recursion desired and of the class IN unless it says otherwise. `name` is ASCII, without escapes; `.` is the root. With `edns` the query
  * has an OPT record (payload 1232, DO) and the AD bit, so that the answer shows whether the resolver validated it
  * (RFC 6840 5.7).
  */
-export function encodeQuery(query: { id: number; name: string; type: number; edns: boolean }): DnsQuery {
+export function encodeQuery(query: {
+  id: number;
+  name: string;
+  type: number;
+  edns: boolean;
+  class?: number;
+  recursionDesired?: boolean;
+}): DnsQuery {
+  const recursion = query.recursionDesired === false ? 0 : RECURSION_DESIRED;
   const bytes = encode({
     id: query.id,
     type: 'query',
-    flags: query.edns ? RECURSION_DESIRED | AUTHENTIC_DATA : RECURSION_DESIRED,
+    flags: query.edns ? recursion | AUTHENTIC_DATA : recursion,
     // dns-packet silently encodes unknown type names as type 0, but accepts UNKNOWN_n for every number. Its types
     // list only the mnemonics.
-    questions: [{ name: query.name, type: `UNKNOWN_${query.type}` as RecordType, class: 'IN' }],
+    questions: [
+      {
+        name: query.name,
+        type: `UNKNOWN_${query.type}` as RecordType,
+        class: classNames[query.class ?? 1] ?? 'IN',
+      },
+    ],
     additionals: query.edns
       ? [
           {
@@ -74,7 +103,7 @@ export function encodeQuery(query: { id: number; name: string; type: number; edn
         ]
       : [],
   });
-  return { id: query.id, name: query.name, type: query.type, bytes };
+  return { id: query.id, name: query.name, type: query.type, class: query.class ?? 1, bytes };
 }
 
 /** Bytes with a meaning in the presentation form of a label (RFC 1035 section 5.1). */
@@ -244,7 +273,7 @@ function mismatchOf(message: DnsMessage, query: DnsQuery): string | null {
   const same =
     message.questions.length === 1 &&
     question.type === query.type &&
-    question.class === 1 &&
+    question.class === query.class &&
     question.name.toLowerCase() === asked.toLowerCase();
   return same ? null : 'for another question';
 }

@@ -19,8 +19,8 @@ export type CallRequest = {
   metadata: Metadata;
   messages: readonly Buffer[];
   compression: 'none' | 'gzip';
-  /** The deadline that the server is given, in milliseconds. */
-  timeoutMs: number;
+  /** The deadline that the server is given, in milliseconds; null = none. */
+  timeoutMs: number | null;
   userAgent: string;
 };
 
@@ -117,7 +117,7 @@ export async function makeCall(
         ':authority': request.authority,
         'content-type': 'application/grpc',
         te: 'trailers',
-        'grpc-timeout': deadlineOf(request.timeoutMs),
+        ...(request.timeoutMs === null ? {} : { 'grpc-timeout': deadlineOf(request.timeoutMs) }),
         'grpc-accept-encoding': 'identity,gzip',
         ...(request.compression === 'none' ? {} : { 'grpc-encoding': request.compression }),
         'user-agent': request.userAgent,
