@@ -1,4 +1,6 @@
 import { resolve } from 'node:path';
+import { parseNetworkEntry } from '../addresses/network-entry.ts';
+import { FatalError, toError } from '../errors.ts';
 import { fail, secret, text, type Environment } from './read.ts';
 import type { Secret } from '../secrets/secret.ts';
 
@@ -10,8 +12,6 @@ export type ProbeConfig = {
 } | null;
 
 const maxTargets = 1000;
-const target = /^(?:\*|(?:\*\.)?[\w.-]+|[0-9a-fA-F:.]+(?:\/\d{1,3})?)$/;
-
 /** Reads PROBE_CONFIG, PROBE_TARGETS and PROBE_TOKEN. Throws FatalError (78). */
 export function probeConfig(env: Environment): ProbeConfig {
   const file = text(env, 'PROBE_CONFIG');
@@ -28,7 +28,20 @@ export function probeConfig(env: Environment): ProbeConfig {
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
   if (targets.length > maxTargets) fail(`PROBE_TARGETS must have at most ${maxTargets} entries`);
-  const wrong = targets.find((entry) => !target.test(entry));
-  if (wrong !== undefined) fail(`PROBE_TARGETS: "${wrong}" is no name, address, network or *`);
+  for (const entry of targets) checkTarget(entry);
   return Object.freeze({ file: resolve(file), targets: Object.freeze(targets), token });
+}
+
+function checkTarget(entry: string): void {
+  if (entry.includes(':') || entry.includes('/') || /^[\d.]+$/.test(entry)) {
+    try {
+      const { firstPort, lastPort } = parseNetworkEntry(entry);
+      if (firstPort !== 0 || lastPort !== 65_535) fail(`PROBE_TARGETS: "${entry}" must not have a port`);
+    } catch (error: unknown) {
+      if (error instanceof FatalError) throw error;
+      fail(`PROBE_TARGETS: ${toError(error).message}`);
+    }
+  } else if (!/^(?:\*|(?:\*\.)?[\w.-]+)$/.test(entry)) {
+    fail(`PROBE_TARGETS: "${entry}" is no name, address, network or *`);
+  }
 }

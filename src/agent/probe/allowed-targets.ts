@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import { BlockList } from 'node:net';
-import { parseNetworkEntry } from '../../addresses/network-entry.ts';
+import { isWithin, parseNetworkEntry, type NetworkEntry } from '../../addresses/network-entry.ts';
 
 /** Which targets /probe may reach (PROBE_TARGETS). */
 export type AllowedTargets = {
@@ -17,6 +16,9 @@ export class TargetRefused extends Error {
   override readonly name = 'TargetRefused';
 }
 
+/** Whether an entry is meant as an address or a network, and not as a name. */
+const isNetworkText = (entry: string): boolean => entry.includes(':') || /^[\d.]+(?:\/.*)?$/.test(entry);
+
 const plain = (host: string) => host.toLowerCase().replace(/\.$/, '');
 
 /**
@@ -26,15 +28,12 @@ const plain = (host: string) => host.toLowerCase().replace(/\.$/, '');
 export function allowedTargets(entries: readonly string[]): AllowedTargets {
   const names = new Set<string>();
   const suffixes: string[] = [];
-  const networks = new BlockList();
+  const networks: NetworkEntry[] = [];
   let all = false;
-  let hasNetworks = false;
   for (const entry of entries) {
     if (entry === '*') all = true;
-    else if (/^[0-9a-f.:]+(?:\/\d+)?$/i.test(entry) && (entry.includes(':') || /\d$/.test(entry))) {
-      const { address, bits } = parseNetworkEntry(entry);
-      networks.addSubnet(address, bits, isIP(address) === 6 ? 'ipv6' : 'ipv4');
-      hasNetworks = true;
+    else if (isNetworkText(entry)) {
+      networks.push(parseNetworkEntry(entry));
     } else if (/^\*\.[a-z0-9_.-]+$/i.test(entry)) suffixes.push(plain(entry.slice(1)));
     else if (/^[a-z0-9_.-]+$/i.test(entry)) names.add(plain(entry));
     else throw new Error(`"${entry}" is no name, address, network or *`);
@@ -45,9 +44,13 @@ export function allowedTargets(entries: readonly string[]): AllowedTargets {
       return all || names.has(name) || suffixes.some((suffix) => name.endsWith(suffix));
     },
     hasAddress: (address) => {
-      const family = isIP(address);
-      return all || (family !== 0 && networks.check(address, family === 6 ? 'ipv6' : 'ipv4'));
+      if (all) return true;
+      // An address of a link may carry its interface.
+      const plainAddress = address.replace(/%.*$/, '');
+      if (isIP(plainAddress) === 0) return false;
+      const own = parseNetworkEntry(plainAddress);
+      return networks.some((network) => isWithin(own, network));
     },
-    hasNetworks,
+    hasNetworks: networks.length > 0,
   };
 }

@@ -1,6 +1,7 @@
 import { decodeBody } from '../../executors/http/body.ts';
 import type { Received } from '../../executors/http/exchange.ts';
 import { userAgent } from '../../executors/http/outcome.ts';
+import { isRedirect } from '../../executors/http/redirects.ts';
 import {
   maxBodyBytes,
   performRequest,
@@ -140,17 +141,19 @@ async function judge(
 ): Promise<boolean> {
   const { gauges, log } = run;
   const { response, failure } = report;
-  gauges.set('probe_http_redirects', Math.max(0, report.hops.length - 1));
+  // The other program also counts a redirect that it does not follow.
+  const isLastRedirect = response !== null && isRedirect(response);
+  gauges.set('probe_http_redirects', report.hops.length - (isLastRedirect ? 0 : 1));
   if (failure !== null) log('The request failed', { code: failure.code, err: failure.message });
-  if (response === null || failure?.code === 'TOO_MANY_REDIRECTS') return false;
+  if (response === null) return false;
   const isSecure = report.finalUrl.protocol === 'https:';
   const length = lengthOf(response);
-  const { bytes, isWhole } = await bodyOf(response, settings, run);
+  const { bytes, length: bodyLength, isWhole } = await bodyOf(response, settings, run);
   const modified = Date.parse(String(response.headers['last-modified'] ?? ''));
   const version = response.httpVersion === '2' ? '2.0' : '1.1';
   gauges.set('probe_http_status_code', response.status);
   gauges.set('probe_http_content_length', length);
-  gauges.set('probe_http_uncompressed_body_length', bytes?.length ?? response.bytes);
+  gauges.set('probe_http_uncompressed_body_length', bodyLength);
   gauges.set('probe_http_version', Number(version));
   gauges.set('probe_http_ssl', isSecure ? 1 : 0);
   if (!Number.isNaN(modified)) gauges.set('probe_http_last_modified_timestamp_seconds', modified / 1000);
@@ -186,24 +189,31 @@ function lengthOf({ headers, status, bytes, cut }: Received): number {
   return (status === 204 || status === 304) && bytes === 0 && !cut ? 0 : -1;
 }
 
-/** The body without its compression; null = it was only counted. */
+type Body = { bytes: Buffer | null; length: number; isWhole: boolean };
+
+/** The body without its compression. `bytes` null = it was only counted. */
 async function bodyOf(
   received: Received,
   { compression, maxBytes }: HttpSettings,
   { signal, log }: ProbeRun,
-): Promise<{ bytes: Buffer | null; isWhole: boolean }> {
+): Promise<Body> {
   const limit = maxBytes === 0 ? maxBodyBytes : maxBytes;
-  const isWhole = (length: number) => !(maxBytes > 0 && length > limit);
-  if (received.chunks.length === 0) return { bytes: null, isWhole: isWhole(received.bytes) };
+  const counted = (bytes: Buffer | null, length: number): Body => ({
+    bytes,
+    length: Math.min(length, limit),
+    isWhole: maxBytes === 0 || length <= limit,
+  });
+  if (received.chunks.length === 0) return counted(null, received.bytes);
   const raw = Buffer.concat(received.chunks);
-  if (compression === '' || compression === 'identity') return { bytes: raw, isWhole: isWhole(raw.length) };
+  if (compression === '' || compression === 'identity') return counted(raw, raw.length);
   try {
     const incoming = { bytes: raw, cut: received.cut, contentEncoding: compression };
     const decoded = await decodeBody(incoming, { limit, signal });
-    return { bytes: decoded.bytes, isWhole: !(decoded.cut && maxBytes > 0) };
+    const { bytes, cut } = decoded;
+    return { bytes, length: bytes.length, isWhole: !(cut && maxBytes > 0) };
   } catch (error: unknown) {
     log('The body cannot be decompressed', { err: messageOf(error) });
-    return { bytes: null, isWhole: false };
+    return { bytes: null, length: 0, isWhole: false };
   }
 }
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isFields } from '../../../json-values.ts';
+import { isSensitiveHeader } from '../../../sensitive-headers.ts';
 import { ProbeConfigError, ProbeFields } from './fields.ts';
 import { httpSettings, type HttpSettings } from './http.ts';
 import {
@@ -100,6 +101,9 @@ function masked(value: unknown, isSecret = false): unknown {
   if (!isFields(value)) return isSecret && value !== null ? '<secret>' : value;
   // basic_auth and authorization are objects, whose own fields decide.
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, masked(one, secretName.test(name))]),
+    Object.entries(value).map(([name, one]) => [
+      name,
+      masked(one, secretName.test(name) || isSensitiveHeader(name)),
+    ]),
   );
 }
