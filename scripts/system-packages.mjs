@@ -94,6 +94,12 @@ const wanted = [
   },
   {
     modes: ['test'],
+    has: () => onPath('prometheus') && onPath('prometheus-blackbox-exporter'),
+    packages: ['prometheus', 'prometheus-blackbox-exporter'],
+    purpose: 'Prometheus and its exporter for the tests of /probe',
+  },
+  {
+    modes: ['test'],
     has: () => ['mandoc', 'zsh', 'fish'].every(onPath),
     packages: ['mandoc', 'zsh', 'fish'],
     purpose: 'shells and mandoc for the tests of completions and the man page',
