@@ -57,7 +57,7 @@ const agentOnly = {
   SUITE_CONCURRENCY: ['1', 'how many Playwright suites may run at the same time; 0 switches the lane off'],
   AGENT_HEALTH_PORT: ['8081', 'port for health and metrics; 0 takes any free port'],
   AGENT_HEALTH_HOST: ['all addresses', 'address on which that port listens'],
-  PROBE_CONFIG: ['', 'file with modules of blackbox_exporter; opens /probe on that port'],
+  PROBE_CONFIG: ['off', 'file with modules of blackbox_exporter; opens /probe on that port'],
   PROBE_TARGETS: ['required with PROBE_CONFIG', 'names and networks that /probe may reach; * = all'],
   PROBE_TOKEN: ['only this machine', 'token that /probe requires from its callers'],
   AGENT_SHUTDOWN_GRACE_SECONDS: ['300', 'how long running checks may continue after SIGTERM'],

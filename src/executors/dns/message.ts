@@ -6,6 +6,7 @@ import {
   type RecordClass,
   type RecordType,
 } from 'dns-packet';
+import { className } from './types.ts';
 
 /**
  * DNS messages (RFC 1035 section 4). dns-packet encodes queries. Answers are decoded here because they are evidence:
@@ -53,14 +54,6 @@ export class DnsMalformed extends Error {
 /** Maximum size of a UDP answer that the query allows: fits one unfragmented packet everywhere (DNS flag day 2020). */
 export const udpPayloadSize = 1232;
 
-const classNames: { readonly [number: number]: RecordClass } = {
-  1: 'IN',
-  2: 'CS',
-  3: 'CH',
-  4: 'HS',
-  255: 'ANY',
-};
-
 /**
  * Encodes a query, with recursion desired and of the class IN unless it says otherwise. `name` is ASCII, without escapes; `.` is the root. With `edns` the query
  * has an OPT record (payload 1232, DO) and the AD bit, so that the answer shows whether the resolver validated it
@@ -74,18 +67,17 @@ export function encodeQuery(query: {
   class?: number;
   recursionDesired?: boolean;
 }): DnsQuery {
-  const recursion = query.recursionDesired === false ? 0 : RECURSION_DESIRED;
   const bytes = encode({
     id: query.id,
     type: 'query',
-    flags: query.edns ? recursion | AUTHENTIC_DATA : recursion,
+    flags: (query.recursionDesired === false ? 0 : RECURSION_DESIRED) | (query.edns ? AUTHENTIC_DATA : 0),
     // dns-packet silently encodes unknown type names as type 0, but accepts UNKNOWN_n for every number. Its types
     // list only the mnemonics.
     questions: [
       {
         name: query.name,
         type: `UNKNOWN_${query.type}` as RecordType,
-        class: classNames[query.class ?? 1] ?? 'IN',
+        class: className(query.class ?? 1) as RecordClass,
       },
     ],
     additionals: query.edns

@@ -82,7 +82,7 @@ describe.skipIf(!hasExporter)('next to blackbox_exporter', () => {
   };
   const names = probeCases({ ports }, { startTls: 0, closed: 0, grpcTls: 0 });
 
-  test.concurrent.each(names.map(([module, what], index) => ({ module, what, index })))(
+  test.each(names.map(([module, what], index) => ({ module, what, index })))(
     '$module: $what',
     async ({ module, what, index }) => {
       const [, , target = ''] = probeCases(lab.targets, lab.ports)[index] ?? [];

@@ -7,56 +7,58 @@ export const probeFile = (ca: string): string => `
 modules:
   http_2xx: &http
     prober: http
-    timeout: 2s
+    timeout: 15s
     http: &plain
       preferred_ip_protocol: ip4
       headers: {X-Probe: "1"}
-  http_post: {prober: http, timeout: 2s, http: {<<: *plain, method: POST, body: "a=1"}}
-  http_no_redirect: {prober: http, timeout: 2s, http: {<<: *plain, follow_redirects: false, valid_status_codes: [302]}}
-  http_404: {prober: http, timeout: 2s, http: {<<: *plain, valid_status_codes: [404, 410]}}
-  http_body: {prober: http, timeout: 2s, http: {<<: *plain, fail_if_body_not_matches_regexp: ["(?i)SAMPLE\\\\s+target"]}}
-  http_not_body: {prober: http, timeout: 2s, http: {<<: *plain, fail_if_body_matches_regexp: ["sample"]}}
-  http_header: {prober: http, timeout: 2s, http: {<<: *plain, fail_if_header_not_matches: [{header: content-type, regexp: "^text/"}]}}
-  http_no_header: {prober: http, timeout: 2s, http: {<<: *plain, fail_if_header_matches: [{header: x-none, regexp: ".*", allow_missing: true}]}}
-  http_missing: {prober: http, timeout: 2s, http: {<<: *plain, fail_if_header_matches: [{header: x-none, regexp: ".*"}]}}
-  http_gzip: {prober: http, timeout: 2s, http: {<<: *plain, compression: gzip, headers: {Accept-Encoding: gzip}}}
-  http_br: {prober: http, timeout: 2s, http: {<<: *plain, compression: br, headers: {Accept-Encoding: br}}}
-  http_wrong_compression: {prober: http, timeout: 2s, http: {<<: *plain, compression: gzip, headers: {Accept-Encoding: gzip}}}
-  http_small: {prober: http, timeout: 2s, http: {<<: *plain, body_size_limit: 4B}}
-  http_basic: {prober: http, timeout: 2s, http: {<<: *plain, basic_auth: {username: a, password: very-secret}}}
-  http_bearer: {prober: http, timeout: 2s, http: {<<: *plain, authorization: {credentials: very-secret}}}
-  http_version: {prober: http, timeout: 2s, http: {<<: *plain, valid_http_versions: ["HTTP/2.0"]}}
-  http_ssl: {prober: http, timeout: 2s, http: {<<: *plain, fail_if_not_ssl: true}}
-  http_ip6_only: {prober: http, timeout: 2s, http: {preferred_ip_protocol: ip6, ip_protocol_fallback: false}}
-  http_default_ip: {prober: http, timeout: 2s}
-  https: {prober: http, timeout: 2s, http: {<<: *plain, tls_config: {ca_file: ${ca}}}}
-  https_not_ssl: {prober: http, timeout: 2s, http: {<<: *plain, fail_if_ssl: true, tls_config: {ca_file: ${ca}}}}
-  https_insecure: {prober: http, timeout: 2s, http: {<<: *plain, tls_config: {insecure_skip_verify: true}}}
-  https_name: {prober: http, timeout: 2s, http: {<<: *plain, tls_config: {ca_file: ${ca}, server_name: other.test}}}
-  https_no_http2: {prober: http, timeout: 2s, http: {<<: *plain, enable_http2: false, tls_config: {ca_file: ${ca}}}}
-  tcp: {prober: tcp, timeout: 2s, tcp: {preferred_ip_protocol: ip4}}
-  tcp_banner: {prober: tcp, timeout: 2s, tcp: {preferred_ip_protocol: ip4, query_response: [{expect: "^220 (\\\\w+)"}, {send: "EHLO \${1}"}, {expect: "^250"}]}}
-  tcp_other_banner: {prober: tcp, timeout: 2s, tcp: {preferred_ip_protocol: ip4, query_response: [{expect: "^SSH"}]}}
-  tcp_echo: {prober: tcp, timeout: 2s, tcp: {preferred_ip_protocol: ip4, query_response: [{send: "a"}, {expect: "^a$"}]}}
-  tcp_tls: {prober: tcp, timeout: 2s, tcp: {preferred_ip_protocol: ip4, tls: true, tls_config: {ca_file: ${ca}}}}
-  tcp_tls_system: {prober: tcp, timeout: 2s, tcp: {preferred_ip_protocol: ip4, tls: true}}
-  tcp_source: {prober: tcp, timeout: 2s, tcp: {preferred_ip_protocol: ip4, source_ip_address: 127.0.0.9}}
-  tcp_starttls: {prober: tcp, timeout: 2s, tcp: {preferred_ip_protocol: ip4, tls_config: {insecure_skip_verify: true}, query_response: [{expect: "^220"}, {send: STARTTLS}, {expect: "^220"}, {starttls: true}, {send: QUIT}, {expect: "^221"}]}}
-  icmp: {prober: icmp, timeout: 2s, icmp: {preferred_ip_protocol: ip4}}
-  icmp_ttl: {prober: icmp, timeout: 2s, icmp: {preferred_ip_protocol: ip4, ttl: 3, payload_size: 100}}
-  dns_a: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: A}}
-  dns_soa: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: SOA}}
-  dns_tcp: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, transport_protocol: tcp, query_name: sample.test, query_type: MX}}
-  dns_nxdomain: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, query_name: none.test, query_type: A}}
-  dns_expect_nxdomain: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, query_name: none.test, query_type: A, valid_rcodes: [NXDOMAIN]}}
-  dns_record: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: MX, validate_answer_rrs: {fail_if_not_matches_regexp: ["sample.test.\\t.*\\tIN\\tMX\\t.*"]}}}
-  dns_all_match: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: MX, validate_answer_rrs: {fail_if_all_match_regexp: [".*mail.*"]}}}
-  dns_none_match: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: MX, validate_answer_rrs: {fail_if_none_matches_regexp: [".*backup.*"]}}}
-  dns_no_authority: {prober: dns, timeout: 2s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: A, validate_authority_rrs: {fail_if_not_matches_regexp: [".*"]}}}
-  grpc: {prober: grpc, timeout: 2s, grpc: {preferred_ip_protocol: ip4}}
-  grpc_closed: {prober: grpc, timeout: 2s, grpc: {preferred_ip_protocol: ip4, service: closed}}
-  grpc_unknown: {prober: grpc, timeout: 2s, grpc: {preferred_ip_protocol: ip4, service: nobody}}
-  grpc_tls: {prober: grpc, timeout: 2s, grpc: {preferred_ip_protocol: ip4, tls: true, tls_config: {ca_file: ${ca}}}}
+  http_quiet: {prober: http, timeout: 1s, http: *plain}
+  tcp_quiet: {prober: tcp, timeout: 1s, tcp: {preferred_ip_protocol: ip4, query_response: [{expect: "^220"}]}}
+  http_post: {prober: http, timeout: 15s, http: {<<: *plain, method: POST, body: "a=1"}}
+  http_no_redirect: {prober: http, timeout: 15s, http: {<<: *plain, follow_redirects: false, valid_status_codes: [302]}}
+  http_404: {prober: http, timeout: 15s, http: {<<: *plain, valid_status_codes: [404, 410]}}
+  http_body: {prober: http, timeout: 15s, http: {<<: *plain, fail_if_body_not_matches_regexp: ["(?i)SAMPLE\\\\s+target"]}}
+  http_not_body: {prober: http, timeout: 15s, http: {<<: *plain, fail_if_body_matches_regexp: ["sample"]}}
+  http_header: {prober: http, timeout: 15s, http: {<<: *plain, fail_if_header_not_matches: [{header: content-type, regexp: "^text/"}]}}
+  http_no_header: {prober: http, timeout: 15s, http: {<<: *plain, fail_if_header_matches: [{header: x-none, regexp: ".*", allow_missing: true}]}}
+  http_missing: {prober: http, timeout: 15s, http: {<<: *plain, fail_if_header_matches: [{header: x-none, regexp: ".*"}]}}
+  http_gzip: {prober: http, timeout: 15s, http: {<<: *plain, compression: gzip, headers: {Accept-Encoding: gzip}}}
+  http_br: {prober: http, timeout: 15s, http: {<<: *plain, compression: br, headers: {Accept-Encoding: br}}}
+  http_wrong_compression: {prober: http, timeout: 15s, http: {<<: *plain, compression: gzip, headers: {Accept-Encoding: gzip}}}
+  http_small: {prober: http, timeout: 15s, http: {<<: *plain, body_size_limit: 4B}}
+  http_basic: {prober: http, timeout: 15s, http: {<<: *plain, basic_auth: {username: a, password: very-secret}}}
+  http_bearer: {prober: http, timeout: 15s, http: {<<: *plain, authorization: {credentials: very-secret}}}
+  http_version: {prober: http, timeout: 15s, http: {<<: *plain, valid_http_versions: ["HTTP/2.0"]}}
+  http_ssl: {prober: http, timeout: 15s, http: {<<: *plain, fail_if_not_ssl: true}}
+  http_ip6_only: {prober: http, timeout: 15s, http: {preferred_ip_protocol: ip6, ip_protocol_fallback: false}}
+  http_default_ip: {prober: http, timeout: 15s}
+  https: {prober: http, timeout: 15s, http: {<<: *plain, tls_config: {ca_file: ${ca}}}}
+  https_not_ssl: {prober: http, timeout: 15s, http: {<<: *plain, fail_if_ssl: true, tls_config: {ca_file: ${ca}}}}
+  https_insecure: {prober: http, timeout: 15s, http: {<<: *plain, tls_config: {insecure_skip_verify: true}}}
+  https_name: {prober: http, timeout: 15s, http: {<<: *plain, tls_config: {ca_file: ${ca}, server_name: other.test}}}
+  https_no_http2: {prober: http, timeout: 15s, http: {<<: *plain, enable_http2: false, tls_config: {ca_file: ${ca}}}}
+  tcp: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4}}
+  tcp_banner: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, query_response: [{expect: "^220 (\\\\w+)"}, {send: "EHLO \${1}"}, {expect: "^250"}]}}
+  tcp_other_banner: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, query_response: [{expect: "^SSH"}]}}
+  tcp_echo: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, query_response: [{send: "a"}, {expect: "^a$"}]}}
+  tcp_tls: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, tls: true, tls_config: {ca_file: ${ca}}}}
+  tcp_tls_system: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, tls: true}}
+  tcp_source: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, source_ip_address: 127.0.0.9}}
+  tcp_starttls: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, tls_config: {insecure_skip_verify: true}, query_response: [{expect: "^220"}, {send: STARTTLS}, {expect: "^220"}, {starttls: true}, {send: QUIT}, {expect: "^221"}]}}
+  icmp: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4}}
+  icmp_ttl: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, ttl: 3, payload_size: 100}}
+  dns_a: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: A}}
+  dns_soa: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: SOA}}
+  dns_tcp: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, transport_protocol: tcp, query_name: sample.test, query_type: MX}}
+  dns_nxdomain: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: none.test, query_type: A}}
+  dns_expect_nxdomain: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: none.test, query_type: A, valid_rcodes: [NXDOMAIN]}}
+  dns_record: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: MX, validate_answer_rrs: {fail_if_not_matches_regexp: ["sample.test.\\t.*\\tIN\\tMX\\t.*"]}}}
+  dns_all_match: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: MX, validate_answer_rrs: {fail_if_all_match_regexp: [".*mail.*"]}}}
+  dns_none_match: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: MX, validate_answer_rrs: {fail_if_none_matches_regexp: [".*backup.*"]}}}
+  dns_no_authority: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: A, validate_authority_rrs: {fail_if_not_matches_regexp: [".*"]}}}
+  grpc: {prober: grpc, timeout: 15s, grpc: {preferred_ip_protocol: ip4}}
+  grpc_closed: {prober: grpc, timeout: 15s, grpc: {preferred_ip_protocol: ip4, service: closed}}
+  grpc_unknown: {prober: grpc, timeout: 15s, grpc: {preferred_ip_protocol: ip4, service: nobody}}
+  grpc_tls: {prober: grpc, timeout: 15s, grpc: {preferred_ip_protocol: ip4, tls: true, tls_config: {ca_file: ${ca}}}}
 `;
 
 /** Port of the server that speaks STARTTLS, and that of nobody. */
@@ -81,7 +83,7 @@ export function probeCases(
     ['http_2xx', 'status 204', `http://${http}/status/204`],
     ['http_2xx', 'a closed port', `http://${closed}`],
     ['http_2xx', 'an unknown name', 'http://nothing.invalid/'],
-    ['http_2xx', 'a server that never answers', `http://${http}/never`],
+    ['http_quiet', 'a server that never answers', `http://${http}/never`],
     ['http_2xx', 'a server that resets', `http://${http}/reset`],
     ['http_2xx', 'not HTTP', `http://127.0.0.1:${ports.banner}`],
     ['http_post', 'a page', `http://${http}/ok`],
@@ -124,7 +126,7 @@ export function probeCases(
     ['tcp', 'no port', '127.0.0.1'],
     ['tcp', 'an unknown name', 'nothing.invalid:80'],
     ['tcp_banner', 'a greeting', `127.0.0.1:${ports.banner}`],
-    ['tcp_banner', 'a server that says nothing', `127.0.0.1:${ports.silent}`],
+    ['tcp_quiet', 'a silent server', `127.0.0.1:${ports.silent}`],
     ['tcp_banner', 'a server that closes', `127.0.0.1:${ports.closing}`],
     ['tcp_other_banner', 'a server that closes', `127.0.0.1:${ports.closing}`],
     ['tcp_echo', 'an echo', `127.0.0.1:${ports.echo}`],

@@ -78,7 +78,7 @@ export type DnsSettings = {
   readonly additional: RecordRules;
 };
 
-const classes = { IN: 1, CS: 2, CH: 3, HS: 4, ANY: 255 } as const;
+const classes = { IN: 1, CH: 3, HS: 4, ANY: 255 } as const;
 
 export function dnsSettings(fields: ProbeFields): DnsSettings {
   fields.refuse(['source_ip_address']);
@@ -88,7 +88,7 @@ export function dnsSettings(fields: ProbeFields): DnsSettings {
   const overTls = fields.flag('dns_over_tls', false);
   const transport = fields.oneOf('transport_protocol', ['udp', 'tcp'], overTls ? 'tcp' : 'udp');
   if (overTls && transport === 'udp') fields.fail('transport_protocol', 'must be tcp with dns_over_tls');
-  const klass = fields.oneOf('query_class', ['IN', 'CS', 'CH', 'HS', 'ANY'], 'IN');
+  const klass = fields.oneOf('query_class', ['IN', 'CH', 'HS', 'ANY'], 'IN');
   const settings: DnsSettings = {
     ip: ipSettings(fields),
     transport,
