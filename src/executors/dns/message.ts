@@ -77,6 +77,7 @@ export function encodeQuery(query: {
       {
         name: query.name,
         type: `UNKNOWN_${query.type}` as RecordType,
+        // Its classes are those that className names.
         class: className(query.class ?? 1) as RecordClass,
       },
     ],
