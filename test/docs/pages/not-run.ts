@@ -13,6 +13,8 @@ export const notRun: { readonly [reason: string]: RegExp } = {
     /^node scripts\/(?:screenshots|chaos-table)\.mjs\b/,
   'needs a bucket; test/service/artifacts uses one': /\bSERVICE_ARTIFACT_STORE=s3:/,
   'needs a database server; test/service/db uses one': /\bDATABASE_URL=postgres:/,
+  'needs the modules and targets of the reader; test/agent/start.test.ts does the same':
+    /\bPROBE_CONFIG=|:8081\/probe\b/,
   'needs the compiler of .proto files, and takes those of the reader': /\bprotoc\b/,
   'installs the packages of a suite; test/commands/run/run-folder runs one':
     /^(?:location-agent|node dist\/main\.js) run (?:e2e|my-playwright-project)\b/,
