@@ -13,6 +13,7 @@ export const executors: { readonly [T in JobType]: () => Promise<Executor<T>> } 
   ICMP: async () => (await import('./icmp.ts')).executeIcmp,
   SSL: async () => (await import('./ssl.ts')).executeSsl,
   GRPC: async () => (await import('./grpc.ts')).executeGrpc,
+  TRACEROUTE: async () => (await import('./traceroute.ts')).executeTraceroute,
   BROWSER: async () => (await import('./browser.ts')).executeBrowser,
   MULTI_STEP: async () => (await import('./multi-step.ts')).executeMultiStep,
   PLAYWRIGHT: async () => (await import('./playwright.ts')).executePlaywright,

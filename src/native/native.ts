@@ -54,7 +54,8 @@ export type Native = {
    * Opens a trace, which needs no privileges. `tcp`: probes are SYNs to `port`; else datagrams that contain
    * `question` (at most 64 bytes). `onAnswer` is called at most once per probe: `kind` is one of `probeAnswers`. For
    * `router`, type and code are those of its ICMP or ICMPv6 message and `from` is its sender; otherwise `errno` is
-   * the socket's (0 = connected).
+   * the socket's (0 = connected). `sourcePort`: all probes use this port and are one flow for routers; each probe then
+   * closes the one before it. Absent or 0 = each probe has its own port, and all may be in flight.
    */
   openTrace: (
     family: 4 | 6,
@@ -71,8 +72,9 @@ export type Native = {
       from: string,
       rttMs: number,
     ) => void,
+    sourcePort?: number,
   ) => NativeTrace | number;
-  /** Sends a probe with a TTL of `ttl`, under an unused index (0 to 127). 0 or a negative errno. */
+  /** Sends a probe with a TTL of `ttl`, under an unused index (0 to 1023). 0 or a negative errno. */
   sendProbe: (trace: NativeTrace, index: number, ttl: number) => number;
   closeTrace: (trace: NativeTrace) => void;
   /**

@@ -56,6 +56,10 @@ export const assertionGrammar = {
     ],
     comparisons,
   },
+  TRACEROUTE: {
+    sources: ['RESPONSE_TIME', 'HOP_COUNT', 'PACKET_LOSS', 'HOP', 'JSON_RESPONSE'],
+    comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
+  },
 } as const satisfies {
   [T in ProbeType]: { sources: readonly string[]; comparisons: readonly Comparison[] };
 };
@@ -84,6 +88,7 @@ export const DnsAssertion = AssertionOf(assertionGrammar.DNS);
 export const IcmpAssertion = AssertionOf(assertionGrammar.ICMP);
 export const SslAssertion = AssertionOf(assertionGrammar.SSL);
 export const GrpcAssertion = AssertionOf(assertionGrammar.GRPC);
+export const TracerouteAssertion = AssertionOf(assertionGrammar.TRACEROUTE);
 
 const exact = ['EQUALS', 'NOT_EQUALS'] as const;
 const partly = [...exact, 'CONTAINS', 'NOT_CONTAINS'] as const;
@@ -122,6 +127,17 @@ export const grpcComparisons: { readonly [source: string]: readonly Comparison[]
   RESPONSE_TIME: numeric,
   GRPC_STATUS_CODE: numeric,
   GRPC_HEALTHCHECK_STATUS: exact,
+};
+
+const whole = ['EQUALS', 'GREATER_THAN', 'LESS_THAN'] as const;
+const member = ['CONTAINS', 'NOT_CONTAINS'] as const;
+
+/** Properties of the sources of TRACEROUTE checks, and the comparisons that each accepts (facts, section 3.2). */
+export const tracerouteProperties: typeof sslProperties = {
+  RESPONSE_TIME: { avg: numeric, min: numeric, max: numeric, stdDev: numeric },
+  HOP_COUNT: { '': whole },
+  PACKET_LOSS: { '': whole },
+  HOP: { '': member, address: member, name: member, asn: member },
 };
 
 /** An assertion of any type, as the evaluator sees it. */

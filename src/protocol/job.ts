@@ -133,6 +133,12 @@ export const SslJob = Type.Object({
   clientCertificates: Type.Array(ClientCertificate, { maxItems: 100 }),
 });
 
+export const TracerouteJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('TRACEROUTE'),
+  request: requestSchemas.TRACEROUTE,
+});
+
 const scriptJobFields = {
   ...jobFields,
   script: CheckScript,
@@ -156,6 +162,7 @@ export const jobSchemas = {
   ICMP: IcmpJob,
   SSL: SslJob,
   GRPC: GrpcJob,
+  TRACEROUTE: TracerouteJob,
   BROWSER: BrowserJob,
   MULTI_STEP: MultiStepJob,
   PLAYWRIGHT: PlaywrightJob,

@@ -70,6 +70,11 @@ export const reasonOwner = {
   DNS_MALFORMED: 'target',
   // ICMP
   PACKET_LOSS: 'target',
+  // traces
+  /** The last hop of a trace is not the target. */
+  DESTINATION_NOT_REACHED: 'target',
+  /** Routers send packets for the target to each other in a circle. */
+  ROUTE_LOOP: 'target',
   // heartbeats
   /** The monitored job did not call the ping URL in time. */
   HEARTBEAT_MISSED: 'target',

@@ -7,11 +7,13 @@ import {
   IcmpAssertion,
   SslAssertion,
   TcpAssertion,
+  TracerouteAssertion,
   UrlAssertion,
 } from './assertions.ts';
 import { GrpcConfig, maxGrpcSeconds } from './grpc.ts';
 import { Nullable, StringEnum } from './schema.ts';
 import { SslConfig } from './ssl.ts';
+import { traceSettings } from './traceroute.ts';
 
 /**
  * The `request` object of each check type: one schema for the public API, the database and the job. The service fills
@@ -153,6 +155,11 @@ export const GrpcRequest = Type.Object({
   assertions: assertionsOf(GrpcAssertion),
 });
 export type GrpcRequest = Static<typeof GrpcRequest>;
+export const TracerouteRequest = Type.Object({
+  ...traceSettings,
+  assertions: assertionsOf(TracerouteAssertion),
+});
+export type TracerouteRequest = Static<typeof TracerouteRequest>;
 
 export const requestSchemas = {
   URL: UrlRequest,
@@ -162,4 +169,5 @@ export const requestSchemas = {
   ICMP: IcmpRequest,
   SSL: SslRequest,
   GRPC: GrpcRequest,
+  TRACEROUTE: TracerouteRequest,
 } as const satisfies { [T in ProbeType]: unknown };

@@ -25,6 +25,7 @@ export type Found = { value: unknown } | { error: string };
  * - CERTIFICATE, CONNECTION: the fields that `property` may name
  * - GRPC_METADATA, GRPC_TRAILERS: as HEADERS; GRPC_RESPONSE: as JSON_BODY; GRPC_STATUS_CODE: a number;
  *   GRPC_HEALTHCHECK_STATUS: the number as text
+ * - HOP_COUNT, PACKET_LOSS: a number. HOP: a list of texts
  */
 export type AssertionSources = { [S in AssertionSource]?: (assertion: Assertion) => Found };
 
@@ -228,6 +229,14 @@ const field =
     return { values: one === null ? [] : [one], quantifier: 'every', subject: `${subject} ${property}` };
   };
 
+const members =
+  (subject: string): Dig =>
+  ({ property }, value) => ({
+    values: [value],
+    quantifier: 'every',
+    subject: property === '' ? subject : `the ${property} of ${subject}`,
+  });
+
 const dig: { readonly [S in AssertionSource]: Dig } = {
   STATUS_CODE: scalar('status code'),
   RESPONSE_TIME: scalar('response time'),
@@ -248,4 +257,7 @@ const dig: { readonly [S in AssertionSource]: Dig } = {
   GRPC_RESPONSE: json('response message'),
   GRPC_METADATA: headers,
   GRPC_TRAILERS: headers,
+  HOP_COUNT: scalar('hop count'),
+  PACKET_LOSS: scalar('packet loss'),
+  HOP: members('the hops'),
 };

@@ -10,7 +10,7 @@
 
 #include "addon.h"
 
-enum { PROBES_MAX = 128, QUESTION_MAX = 64 };
+enum { PROBES_MAX = 1024, QUESTION_MAX = 64, MARK = 2 };
 
 /* The kind of answer that onAnswer reports. */
 enum { ROUTER_ANSWERED = 0, TARGET_ANSWERED = 1, FAILED_HERE = 2 };
@@ -33,6 +33,11 @@ struct trace {
   socklen_t target_length;
   uint8_t question[QUESTION_MAX]; /* the payload of UDP probes */
   size_t question_length;
+  /*
+   * Network order; 0 = each probe has a port of its own, so that many can be in flight. Otherwise all probes use this
+   * one and are one flow for the routers: one probe is in flight at a time.
+   */
+  uint16_t source_port;
   bool closing;
   bool hooked;
   int references; /* one from JavaScript, and one from each open probe */
@@ -41,11 +46,15 @@ struct trace {
   napi_ref on_answer;
   napi_async_context context;
   napi_async_cleanup_hook_handle cleanup;
+  probe *current; /* the open probe of a trace of one flow */
   probe probes[PROBES_MAX];
 };
 
 /* trace.c: closes a probe; repeated calls are harmless. */
 void close_probe(probe *one);
+
+/* trace.c: the first bytes of the datagram that a probe sends in a trace of one flow, which differ between probes. */
+void write_mark(const probe *one, uint8_t mark[MARK]);
 
 /* trace_receive.c: reads the answer to a probe and reports it to JavaScript. */
 void on_probe_ready(uv_poll_t *poll, int status, int events);

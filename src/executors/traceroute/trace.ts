@@ -1,0 +1,167 @@
+import type { TruncationReason } from '../../protocol/traceroute.ts';
+import { noteAnswer } from '../evidence/trace-answers.ts';
+import { hopRow, newHop, type Hop, type HopState } from '../evidence/trace-hops.ts';
+import type { IpFamily } from '../interface/network.ts';
+import { addressOf, loopIn } from './loop.ts';
+import type { Prober } from './prober.ts';
+
+/** A finished trace, or as much of one as there was time for. */
+export type Trace = {
+  hops: Hop[];
+  reached: boolean;
+  truncation: TruncationReason;
+  /** Addresses of the routers between which the route runs in a circle. */
+  loop: string[] | null;
+  /** Times of the target's answers, in order. */
+  targetTimes: number[];
+};
+
+export type TraceLimits = { maxHops: number; maxUnknownHops: number; queries: number };
+
+/** Silent hops after the last one that answered that later rounds probe again. */
+const silentHops = 3;
+/** Pause between rounds, because routers limit their answers. */
+const roundPauseMs = 50;
+/** Linux routers answer one host six times at once, and later once a second. */
+const roundsAtOnce = 5;
+const slowRoundMs = 1000;
+/** The hop limit of the first probe, which no router drops. */
+const enoughHops = 64;
+
+const longestWaitMs = 1000;
+/** The wait for an answer, while nothing is known about the target. */
+const blindWaitMs = 500;
+const shortestWaitMs = 250;
+
+type State = {
+  target: { address: string; family: IpFamily };
+  limits: TraceLimits;
+  hops: HopState[];
+  /** Distance at which the target answered, or a router reported why it is unreachable. */
+  endsAt: number | null;
+  reachedAt: number | null;
+  loop: string[] | null;
+  gaveUp: boolean;
+  /** The slowest answer so far, in milliseconds. */
+  slowestMs: number;
+  knowsTarget: boolean;
+};
+
+/**
+ * Traces the route to a target. It first asks the target itself, to learn how long to wait for a silent hop. Then each
+ * round sends one probe for each hop, one at a time, so that all of them can be one flow: routers that spread their
+ * load then send all of them along one route. Returns what it has when the signal fires. Rejects with ProbeRefused.
+ */
+export async function traceRoute(
+  prober: Pick<Prober, 'probe'>,
+  target: { address: string; family: IpFamily },
+  { limits, signal }: { limits: TraceLimits; signal: AbortSignal },
+): Promise<Trace> {
+  const state: State = {
+    target,
+    limits,
+    hops: [],
+    endsAt: null,
+    reachedAt: null,
+    loop: null,
+    gaveUp: false,
+    slowestMs: 0,
+    knowsTarget: false,
+  };
+  try {
+    const direct = await prober.probe(enoughHops, longestWaitMs, signal);
+    if (direct !== null) state.slowestMs = direct.rttMs;
+    state.knowsTarget = direct !== null;
+    for (let round = 0; round < limits.queries; round++) {
+      if (round > 0) await pause(round < roundsAtOnce ? roundPauseMs : slowRoundMs, signal);
+      await probeOnce(prober, state, { isFirst: round === 0, signal });
+      // Circles and limits are certain after one round, and more probes only burden the routers.
+      if (state.loop !== null) break;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  return traceOf(state, signal.aborted);
+}
+
+/** One probe for each hop. */
+async function probeOnce(
+  prober: Pick<Prober, 'probe'>,
+  state: State,
+  { isFirst, signal }: { isFirst: boolean; signal: AbortSignal },
+): Promise<void> {
+  const { hops, limits, target } = state;
+  const lastOfRound = Math.min(limits.maxHops, lastAnswered(hops) + silentHops);
+  let silent = 0;
+  for (let ttl = 1; ttl <= (state.endsAt ?? (isFirst ? limits.maxHops : lastOfRound)); ttl++) {
+    const hop = (hops[ttl - 1] ??= newHop());
+    const answer = await prober.probe(ttl, waitFor(state), signal);
+    hop.sent += 1;
+    if (answer === null) {
+      silent += 1;
+      if (isFirst && silent >= limits.maxUnknownHops) {
+        state.gaveUp = true;
+        return;
+      }
+      continue;
+    }
+    silent = 0;
+    const { isTarget, isEnd } = noteAnswer(hop, answer, target);
+    state.slowestMs = Math.max(state.slowestMs, answer.rttMs);
+    if (isTarget) state.reachedAt = Math.min(state.reachedAt ?? ttl, ttl);
+    if (isEnd) state.endsAt = Math.min(state.endsAt ?? ttl, ttl);
+    else if (isFirst) state.loop = loopIn(hops);
+    if (state.loop !== null) return;
+  }
+}
+
+/** How long to wait for the answer of a hop: routers answer about as fast as the target, or a little slower. */
+function waitFor({ slowestMs, knowsTarget }: State): number {
+  const shortest = knowsTarget ? shortestWaitMs : blindWaitMs;
+  return Math.min(longestWaitMs, Math.max(shortest, 3 * slowestMs + 100));
+}
+
+function lastAnswered(hops: readonly HopState[]): number {
+  return hops.findLastIndex(({ times }) => times.length > 0) + 1;
+}
+
+function traceOf(state: State, timedOut: boolean): Trace {
+  const { hops, endsAt, reachedAt, loop, gaveUp } = state;
+  const shown = endsAt === null ? hops : hops.slice(0, endsAt);
+  const truncation = (): TruncationReason => {
+    if (reachedAt !== null) return 'destinationReached';
+    if (endsAt !== null) return 'unreachable';
+    if (loop !== null) return 'loop';
+    if (gaveUp) return 'maxUnknownHops';
+    return timedOut ? 'timeout' : 'maxHops';
+  };
+  return {
+    // A hop whose first probe was cut off by the time limit is not there yet.
+    hops: shown.filter(({ sent }) => sent > 0).map((hop, index) => hopRow(index + 1, hop)),
+    reached: reachedAt !== null,
+    truncation: truncation(),
+    loop,
+    targetTimes: reachedAt === null ? [] : targetTimes(hops.slice(reachedAt - 1), state.target.address),
+  };
+}
+
+/** The target's times. A probe that went further than needed also reached it. */
+function targetTimes(hops: readonly HopState[], target: string): number[] {
+  return hops.filter((hop) => addressOf(hop) === target).flatMap(({ times }) => times);
+}
+
+/** Resolves after some milliseconds; rejects with the signal's reason. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const onAbort = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason as Error); // the reasons of the agent are errors
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    }, milliseconds);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+}
