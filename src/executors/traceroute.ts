@@ -25,7 +25,7 @@ type Progress = {
   startedAt: number;
   resolved: Resolved | null;
   way: Prober['way'] | null;
-  trace: Trace | null;
+  trace: (Trace & { startedAt: string; durationMs: number }) | null;
   hops: TracedHop[];
 };
 
@@ -34,8 +34,8 @@ type Progress = {
  * and times. TCP and UDP need no privileges, ICMP needs what ICMP checks need.
  *
  * A target that does not answer fails the check. responseTime is the average of the target's answers, 0 without any.
- * details: `{hostname, protocol, port, resolvedIp, ipFamily, ipFallback, source, way, maxHops, totalHops,
- * destinationReached, truncationReason, finalHopLatency, packetLoss, loop?, hops, requestError}`. Rejects with
+ * details: `{request, hostname, protocol, port, resolvedIp, ipFamily, ipFallback, source, way, maxHops, totalHops,
+ * destinationReached, truncationReason, finalHopLatency, packetLoss, loop?, traceroute, requestError}`. Rejects with
  * AgentError if this host cannot trace.
  */
 export const executeTraceroute: Executor<'TRACEROUTE'> = async (job, context) => {
@@ -81,6 +81,8 @@ async function trace(job: Job, context: ExecutionContext, progress: Progress): P
     network,
   );
   progress.way = prober.way;
+  const startedAt = new Date(context.now()).toISOString();
+  const began = performance.now();
   try {
     const found = await traceRoute(prober, target, {
       limits: {
@@ -90,7 +92,7 @@ async function trace(job: Job, context: ExecutionContext, progress: Progress): P
       },
       signal: withTimeLimit(signal, request.timeout * 1000),
     });
-    progress.trace = found;
+    progress.trace = { ...found, startedAt, durationMs: Math.round(performance.now() - began) };
     progress.hops = withOrigins(found.hops, network.originOf ?? (() => null));
   } catch (error) {
     throw hiddenSenders(error, prober.way) ?? error;
@@ -143,7 +145,7 @@ function report(job: Job, progress: Progress, early: Reason | null): Outcome {
     target === null || target.address === request.url ? request.url : `${request.url} (${target.address})`;
   const judged = found === null ? null : reasonOfTrace({ ...found, hops }, where, request.timeout);
   const reason = early ?? judged;
-  const response = {
+  const scalars = {
     hostname: request.url,
     resolvedIp: target?.address ?? null,
     ipFamily: target === null ? request.ipFamily : target.family === 6 ? 'IPv6' : 'IPv4',
@@ -155,16 +157,31 @@ function report(job: Job, progress: Progress, early: Reason | null): Outcome {
     truncationReason: found?.truncation ?? null,
     finalHopLatency: latency,
     packetLoss: found === null ? null : packetLoss(hops),
-    hops,
   };
+  const { assertions: _assertions, ...asked } = request;
   return {
     base: reason === null ? { ok: true } : { ok: false, reason },
     responseTime: latency.avg ?? 0,
     timings: { ...(hasLookup ? { dns } : {}), remainder: Math.max(0, total - (hasLookup ? dns : 0)), total },
     assertions:
-      found === null || early !== null ? [] : assertionsOf(request.assertions, { hops, latency, response }),
+      found === null || early !== null ? [] : assertionsOf(request.assertions, { hops, latency, response: { ...scalars, hops } }),
     details: {
-      ...response,
+      request: asked,
+      ...scalars,
+      // In the form of network evidence, whose readers show it.
+      ...(target === null || found === null
+        ? {}
+        : {
+            traceroute: {
+              ...target,
+              way: request.protocol.toLowerCase(),
+              port: portOf(job),
+              startedAt: found.startedAt,
+              durationMs: found.durationMs,
+              reached: found.reached,
+              hops,
+            },
+          }),
       ...(found === null || found.loop === null ? {} : { loop: found.loop }),
       ipFallback: resolved?.ipFallback ?? false,
       source: resolved?.source ?? null,

@@ -134,7 +134,7 @@ const member = ['CONTAINS', 'NOT_CONTAINS'] as const;
 
 /** Properties of the sources of TRACEROUTE checks, and the comparisons that each accepts (facts, section 3.2). */
 export const tracerouteProperties: typeof sslProperties = {
-  RESPONSE_TIME: { avg: numeric, min: numeric, max: numeric, stdDev: numeric },
+  RESPONSE_TIME: { '': numeric, avg: numeric, min: numeric, max: numeric, stdDev: numeric },
   HOP_COUNT: { '': whole },
   PACKET_LOSS: { '': whole },
   HOP: { '': member, address: member, name: member, asn: member },

@@ -84,17 +84,21 @@ describe.skipIf(loadNative() === null)('over loopback', () => {
         truncationReason: 'destinationReached',
         packetLoss: 0,
         requestError: null,
-        hops: [
-          {
-            hop: 1,
-            address: '127.0.0.5',
-            name: 'own.example',
-            asn: 64_500,
-            asOrganization: 'Own Net',
-            sent: 3,
-            lossPercent: 0,
-          },
-        ],
+        traceroute: {
+          way: 'tcp',
+          reached: true,
+          hops: [
+            {
+              hop: 1,
+              address: '127.0.0.5',
+              name: 'own.example',
+              asn: 64_500,
+              asOrganization: 'Own Net',
+              sent: 3,
+              lossPercent: 0,
+            },
+          ],
+        },
       },
     });
     const { timings, responseTime } = outcome;
@@ -106,7 +110,7 @@ describe.skipIf(loadNative() === null)('over loopback', () => {
     const outcome = await trace({ url: '[::1]', protocol: 'UDP', queries: 1 });
     expect(outcome).toMatchObject({
       base: { ok: true },
-      details: { port: 33_434, ipFamily: 'IPv6', hops: [{ address: '::1', sent: 1 }] },
+      details: { port: 33_434, ipFamily: 'IPv6', traceroute: { hops: [{ address: '::1', sent: 1 }] } },
     });
   });
 

@@ -93,6 +93,8 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
   ICMP: { ...usual, warnAtStart: warnWithoutIcmp },
   SSL: { ...usual, secretsOf: secretsOfCertificates, hasNetworkEvidence: true },
   GRPC: { ...usual, secretsOf: secretsOfGrpc, hasNetworkEvidence: true },
+  // It is its own evidence.
+  TRACEROUTE: usual,
   BROWSER: script,
   MULTI_STEP: script,
   PLAYWRIGHT: {

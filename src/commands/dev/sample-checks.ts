@@ -47,6 +47,8 @@ export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCh
     grpcConfig: { tls: false, ...fields },
   });
 
+  const trace = (assertions: Fields[]): Fields => ({ url: '127.0.0.1', port: ports.echo, assertions });
+
   const samples: { readonly [T in ProbeType]: readonly [name: string, fields: Fields][] } = {
     URL: [
       ['Sample: page answers', { request: { url: `${http}/ok` } }],
@@ -164,6 +166,14 @@ export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCh
         },
       ],
       ['Sample: shop is closed', { request: grpc({ mode: 'HEALTH', service: 'closed' }) }],
+    ],
+    TRACEROUTE: [
+      ['Sample: route to a server', { request: trace([assertion('HOP_COUNT', 'LESS_THAN', '5')]) }],
+      ['Sample: route is slow', { degradedResponseTime: 0, request: trace([]) }],
+      [
+        'Sample: route leads through another network',
+        { request: trace([assertion('HOP', 'CONTAINS', '192.0.2.1', 'address')]) },
+      ],
     ],
   };
   return probeTypes.flatMap((type) => samples[type].map(([name, fields]) => check(type, name, fields)));

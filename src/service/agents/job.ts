@@ -128,6 +128,7 @@ const fieldsOf: { readonly [T in JobType]: FieldsOf } = {
   URL: requestFields,
   API: apiFields,
   TCP: requestFields,
+  TRACEROUTE: requestFields,
   DNS: requestFields,
   ICMP: (parts) => ({
     ...requestFields(parts),

@@ -206,6 +206,20 @@ export const measured: { readonly [T in CheckType]: Measured } = {
     ],
     pieces: [timings, `r.body->'details'->'timingPhases' as own`],
   },
+  TRACEROUTE: {
+    ...ungrouped,
+    measures: [
+      responseTime,
+      milliseconds('finalHopLatencyAvg', 'Latency of the target', numberIn(`part.latency->'avg'`)),
+      { name: 'totalHops', label: 'Hops', unit: 'count', sql: numberIn('part.hops') },
+      { name: 'packetLoss', label: 'Packet loss', unit: 'percentage', sql: numberIn('part.loss') },
+    ],
+    pieces: [
+      `r.body->'details'->'finalHopLatency' as latency`,
+      `r.body->'details'->'totalHops' as hops`,
+      `r.body->'details'->'packetLoss' as loss`,
+    ],
+  },
   BROWSER: {
     measures: [
       responseTime,

@@ -53,7 +53,7 @@ export function traceJob(request: Partial<Request> & { url: string }): JobOf<'TR
 /** The outcome of a trace, with the fields of its details that tests read. */
 export type Traced = Omit<Outcome, 'details'> & {
   details: {
-    hops: TracedHop[];
+    traceroute: { hops: TracedHop[] };
     totalHops: number;
     destinationReached: boolean;
     truncationReason: string | null;

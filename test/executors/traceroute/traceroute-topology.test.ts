@@ -29,8 +29,8 @@ const on = (node: string, command: string): Order => ({
   kind: 'shell',
   command: `nsenter -t $(cat $DIR/${node}) -n sh -ec '${command}'`,
 });
-const addresses = ({ details }: Traced) => details.hops.map(({ address }) => address);
-const losses = ({ details }: Traced) => details.hops.map(({ lossPercent }) => lossPercent);
+const addresses = ({ details }: Traced) => details.traceroute.hops.map(({ address }) => address);
+const losses = ({ details }: Traced) => details.traceroute.hops.map(({ lossPercent }) => lossPercent);
 const run = (topology: Topology, steps: Order[][], unprivileged = false) =>
   inTraceLab(topology, { folder: child.withAddon, steps, unprivileged });
 
@@ -69,7 +69,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
         if (traced === undefined) continue;
         const routers = [1, 2, 3, 4].map((number) => routerOf(number, family));
         expect(addresses(traced)).toEqual([...routers, targetOf(topology, family)]);
-        expect(traced.details.hops.map(({ sent }) => sent)).toEqual([3, 3, 3, 3, 3]);
+        expect(traced.details.traceroute.hops.map(({ sent }) => sent)).toEqual([3, 3, 3, 3, 3]);
         expect(traced.responseTime).toBe(traced.details.finalHopLatency.avg);
         expect(traced.responseTime).toBeGreaterThan(0);
       }
@@ -125,7 +125,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
       details: { truncationReason: 'timeout', finalHopLatency: { avg: null } },
     });
     expect(found[3]).toMatchObject({ base: { reason: { code: 'TIMEOUT' } }, assertions: [] });
-    expect(found[3]?.details.hops.length).toBeGreaterThan(1);
+    expect(found[3]?.details.traceroute.hops.length).toBeGreaterThan(1);
   }, 90_000);
 
   test('loss is counted for the hop that loses probes', async () => {
@@ -219,13 +219,13 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
     const traces = found.slice(0, 8);
     for (const traced of traces) {
       expect(traced.base.ok).toBe(true);
-      expect(traced.details.hops.map(({ others }) => others)).toEqual([
+      expect(traced.details.traceroute.hops.map(({ others }) => others)).toEqual([
         undefined,
         undefined,
         undefined,
         undefined,
       ]);
-      expect(traced.details.hops[1]?.sent).toBe(5);
+      expect(traced.details.traceroute.hops[1]?.sent).toBe(5);
     }
     expect(traces.slice(0, 4).map(addresses)).toEqual(traces.slice(4).map(addresses));
     // Flows of different ports do not all take the same route, so that equality above says something.

@@ -31,6 +31,7 @@ const measured: { [T in CheckType]: string[] } = {
     'baselineGrade',
   ],
   GRPC: ['responseTime', 'total', 'dns', 'connect'],
+  TRACEROUTE: ['responseTime', 'finalHopLatencyAvg', 'totalHops', 'packetLoss'],
   BROWSER: [
     'responseTime',
     'TTFB',
@@ -91,6 +92,10 @@ const bodies: {
       details: { timingPhases: { dns: 2, connect: 8, total: 10 } },
     },
     values: { total: 10, dns: 2, connect: 8 },
+  },
+  TRACEROUTE: {
+    run: { details: { finalHopLatency: { avg: 12.5 }, totalHops: 9, packetLoss: 25 } },
+    values: { finalHopLatencyAvg: 12.5, totalHops: 9, packetLoss: 25 },
   },
   BROWSER: {
     run: {

@@ -13,6 +13,7 @@ export const minimalRequests: { readonly [T in ProbeType]: { [field: string]: un
   ICMP: { hostname: 'gateway.example' },
   SSL: { sslConfig: { hostname: 'shop.example' } },
   GRPC: { url: 'orders.example', port: 50_051, grpcConfig: { method: 'shop.Orders/Get' } },
+  TRACEROUTE: { url: 'shop.example' },
 };
 
 export function minimalBody(type: ProbeType, fields: { [field: string]: unknown } = {}) {
@@ -108,6 +109,18 @@ const storedRequests: { readonly [T in ProbeType]: { [field: string]: unknown } 
     grpcClientCertificateId: null,
     assertions: [],
   },
+  TRACEROUTE: {
+    url: 'shop.example',
+    protocol: 'TCP',
+    port: 443,
+    ipFamily: 'IPv4',
+    maxHops: 30,
+    maxUnknownHops: 15,
+    queries: 3,
+    ptrLookup: true,
+    timeout: 10,
+    assertions: [],
+  },
 };
 
 const typeDefaults: { readonly [T in ProbeType]: { [field: string]: unknown } } = {
@@ -124,6 +137,7 @@ const typeDefaults: { readonly [T in ProbeType]: { [field: string]: unknown } } 
   },
   SSL: { degradedResponseTime: 3000, maxResponseTime: 10_000, sslCheckDomain: null },
   GRPC: { degradedResponseTime: 10_000, maxResponseTime: 20_000, sslCheckDomain: null },
+  TRACEROUTE: { degradedResponseTime: 3000, maxResponseTime: 5000, sslCheckDomain: null },
 };
 
 /** What the service answers to the smallest body; the id is the caller's to add. */

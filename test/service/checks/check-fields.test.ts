@@ -196,6 +196,22 @@ describe.each(databases)('fields of checks ($name)', (database) => {
           grpcClientCertificateId: '01890000-0000-7000-8000-000000000001',
           assertions: [assertion('GRPC_RESPONSE', 'EQUALS', '1', { property: '$[0].id' })],
         },
+        TRACEROUTE: {
+          url: '2001:db8::1',
+          protocol: 'UDP',
+          port: 53,
+          ipFamily: 'IPv6',
+          maxHops: 64,
+          maxUnknownHops: 30,
+          queries: 10,
+          ptrLookup: false,
+          timeout: 30,
+          assertions: [
+            assertion('HOP', 'NOT_CONTAINS', 'AS64500', { property: 'asn' }),
+            assertion('RESPONSE_TIME', 'LESS_THAN', '80', { property: 'max' }),
+            assertion('PACKET_LOSS', 'LESS_THAN', '50'),
+          ],
+        },
       };
       for (const type of probeTypes) {
         expect((await create(type, { request: requests[type] }))['request']).toEqual(requests[type]);

@@ -7,6 +7,7 @@ import {
   IcmpRequest,
   type requestSchemas,
   SslRequest,
+  TracerouteRequest,
   TcpRequest,
   UrlRequest,
 } from '../../../protocol/requests.ts';
@@ -107,6 +108,11 @@ const types = {
     request: GrpcRequest,
     stored: GrpcRequest,
   },
+  TRACEROUTE: {
+    own: { ...limits({ degraded: 3000, max: 5000, maximum: 30_000 }), sslCheckDomain },
+    request: TracerouteRequest,
+    stored: TracerouteRequest,
+  },
 } as const satisfies { [T in ProbeType]: unknown };
 
 /** Name of each type's check in the OpenAPI document. */
@@ -198,6 +204,11 @@ export const checkSchemas = {
     'GRPC',
     { ...types.GRPC.own, request: types.GRPC.request },
     { request: Type.Optional(types.GRPC.stored) },
+  ),
+  TRACEROUTE: bodies(
+    'TRACEROUTE',
+    { ...types.TRACEROUTE.own, request: types.TRACEROUTE.request },
+    { request: Type.Optional(types.TRACEROUTE.stored) },
   ),
   BROWSER: bodies('BROWSER', scriptFields, scriptStored),
   MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),

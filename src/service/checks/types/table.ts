@@ -132,6 +132,13 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
     analyticsPaths: ['grpc-checks'],
     hasClientCertificates: true,
   },
+  TRACEROUTE: {
+    ...usual,
+    path: 'traceroute',
+    title: 'TracerouteCheck',
+    words: 'a traceroute monitor',
+    analyticsPaths: ['traceroute'],
+  },
   BROWSER: {
     ...script,
     path: 'browser',
