@@ -1472,6 +1472,93 @@ export type CheckGrpcFields = {
   localTearDownScriptFile?: string;
 };
 
+export type CheckTracerouteFields = {
+  checkType: "TRACEROUTE";
+  /** Id of an existing resource (key of a variable): the project takes it over. */
+  physicalId?: string;
+  /** If it leaves the files, it stays in the account and is detached. @default false */
+  protected?: boolean;
+  name: string | Environment;
+  /** @default true */
+  activated?: boolean;
+  /** @default false */
+  muted?: boolean;
+  /** One retry at once; retryStrategy replaces it. @default true @deprecated */
+  doubleCheck?: boolean;
+  /** @default false */
+  shouldFail?: boolean;
+  /** @default [] */
+  locations?: readonly (Locations)[] | null;
+  /** Slug names of private locations of this account. @default [] */
+  privateLocations?: readonly (string | Reference<"private-location">)[] | null;
+  /** @default [] */
+  tags?: readonly (string | Environment)[];
+  /** The check's own alert settings; they apply when useGlobalAlertSettings is false. @default {"escalationType":"RUN_BASED","runBasedEscalation":{"failedRunThreshold":1},"timeBasedEscalation":{"minutesFailingThreshold":5},"reminders":{"amount":0,"interval":5},"parallelRunFailureThreshold":{"enabled":false,"percentage":10}} */
+  alertSettings?: AlertSettings;
+  /** @default true */
+  useGlobalAlertSettings?: boolean;
+  groupId?: number | null | Reference<"check-group">;
+  groupOrder?: number | null;
+  runtimeId?: RuntimeId;
+  /** @default [] */
+  alertChannelSubscriptions?: readonly (AlertChannelSubscriptions)[];
+  retryStrategy?: RetryStrategy | null;
+  triggerIncident?: TriggerIncident | null;
+  /** @default false */
+  runParallel?: boolean;
+  description?: string | null | Environment;
+  /** Minutes between runs; 0 = every frequencyOffset seconds. @default 10 */
+  frequency?: Frequency;
+  /** With frequency 0: 10, 20 or 30 (seconds between runs). With 1 to 60: 1 to 10 × frequency. Above 60: 1 to frequency / 60. Null or left out in a new check: spread by the id of the check. */
+  frequencyOffset?: number | null;
+  scriptPath?: string | null | Environment;
+  /** @default [] */
+  environmentVariables?: readonly (EnvironmentVariables)[] | null;
+  setupSnippetId?: number | null | Reference<"snippet">;
+  tearDownSnippetId?: number | null | Reference<"snippet">;
+  localSetupScript?: string | null | Environment;
+  localTearDownScript?: string | null | Environment;
+  /** Milliseconds; a run that takes at least this long is degraded. Null = no limit. @default 3000 */
+  degradedResponseTime?: number | null;
+  /** Milliseconds; a run that takes at least this long fails. Null = no limit. @default 5000 */
+  maxResponseTime?: number | null;
+  sslCheckDomain?: string | null | Environment;
+  request: {
+    /** Host name or address, without scheme and port. */
+    url: string | Environment;
+    /** TCP: SYNs. UDP: datagrams to a closed port. ICMP: echo requests. @default "TCP" */
+    protocol?: "TCP" | "UDP" | "ICMP";
+    /** Null = 443 for TCP, 33434 for UDP. ICMP has none. */
+    port?: number | null;
+    /** @default "IPv4" */
+    ipFamily?: "IPv4" | "IPv6";
+    /** @default 30 */
+    maxHops?: number;
+    /** The trace stops after that many silent hops in a row. Null = 15, or maxHops if that is smaller. */
+    maxUnknownHops?: number | null;
+    /** Probes for each hop. @default 3 */
+    queries?: number;
+    /** True: looks up the names of the hops. @default true */
+    ptrLookup?: boolean;
+    /** Seconds for the whole trace. @default 10 */
+    timeout?: number;
+    /** @default [] */
+    assertions?: readonly ({
+      source: "RESPONSE_TIME" | "HOP_COUNT" | "PACKET_LOSS" | "HOP" | "JSON_RESPONSE";
+      /** @default "" */
+      property?: string | Environment;
+      comparison: Comparison2;
+      /** @default "" */
+      target?: string | Environment;
+      regex?: string | null | Environment;
+    })[];
+  };
+  /** File with the localSetupScript, relative to this one. */
+  localSetupScriptFile?: string;
+  /** File with the localTearDownScript, relative to this one. */
+  localTearDownScriptFile?: string;
+};
+
 export type StatusPageFields = {
   /** Id of an existing resource (key of a variable): the project takes it over. */
   physicalId?: string;
@@ -1636,7 +1723,7 @@ export type FieldsOf = {
   "alert-channel": AlertChannelEmailFields | AlertChannelChatAFields | AlertChannelChatAAppFields | AlertChannelWebhookFields | AlertChannelSmsFields | AlertChannelPagingAFields | AlertChannelPagingBFields | AlertChannelCallFields;
   "status-page-service": StatusPageServiceFields;
   "check-group": CheckGroupFields;
-  "check": CheckAgenticFields | CheckApiFields | CheckBrowserFields | CheckHeartbeatFields | CheckIcmpFields | CheckMultiStepFields | CheckTcpFields | CheckPlaywrightFields | CheckUrlFields | CheckDnsFields | CheckSslFields | CheckGrpcFields;
+  "check": CheckAgenticFields | CheckApiFields | CheckBrowserFields | CheckHeartbeatFields | CheckIcmpFields | CheckMultiStepFields | CheckTcpFields | CheckPlaywrightFields | CheckUrlFields | CheckDnsFields | CheckSslFields | CheckGrpcFields | CheckTracerouteFields;
   "status-page": StatusPageFields;
   "maintenance-window": MaintenanceWindowFields;
   "alert-channel-subscription": AlertChannelSubscriptionFields;

@@ -242,6 +242,46 @@ Store such a value as a secret variable, and use it in a template.
 | \`HTTP_BODY_TOO_LARGE\` | a message is above \`maxMessageBytes\`, or the messages together above 32 MB  |
 | \`TIMEOUT\`             | \`timeout\` passed; \`grpcStatusCode\` is then 4                              |
 
+## Routes of TRACEROUTE checks
+
+A trace sends probes that may pass only one router, then two, and so on.
+Each router that drops a probe says so, and becomes a hop of the result.
+The check passes if the target itself answers: a handshake or a refusal by TCP, "port unreachable" by UDP, an echo by ICMP.
+A trace by UDP therefore needs a port on which nothing listens.
+Probes by SCTP are not supported.
+
+TCP and UDP need no privileges; a trace by TCP needs Linux 5.8.
+ICMP needs what ICMP checks need ([docker.md](docker.md)).
+
+All probes of a trace have the same addresses and ports, and the next run uses them again.
+Routers that spread their load by flow therefore send all of them along one route.
+Echo requests have a constant checksum for the same reason; their id changes when the agent starts.
+
+The agent first asks the target itself, to learn how long to wait for a silent hop: 0.25 to 1 second.
+It sends one probe at a time, so a trace with many silent hops may need more than the default \`timeout\`.
+Above five \`queries\`, it waits a second between rounds, because routers limit their answers.
+A trace that ran out of time after the target answered has fewer probes for some hops.
+
+\`truncationReason\` of the result tells why there are no further hops:
+
+| truncationReason       | reason                    | meaning                                                      |
+| ---------------------- | ------------------------- | ------------------------------------------------------------ |
+| \`destinationReached\` |                           | the target answered                                          |
+| \`maxHops\`            | \`DESTINATION_NOT_REACHED\` | the target is more than \`maxHops\` away                     |
+| \`maxUnknownHops\`     | \`DESTINATION_NOT_REACHED\` | \`maxUnknownHops\` hops in a row were silent                 |
+| \`unreachable\`        | \`EHOSTUNREACH\`, \`EACCES\` | a router refused to forward                                  |
+| \`loop\`               | \`ROUTE_LOOP\`            | the same routers answered three times in the same order      |
+| \`timeout\`            | \`TIMEOUT\`               | \`timeout\` passed                                           |
+
+If a hop has other addresses than in the run before at the same location, the result has \`details.routeChange\`.
+The page of the run shows both routes, and the timeline of the check has a mark of the kind \`route\`.
+Silent hops count as unchanged.
+
+\`AS_DATABASE\` of the agent names a file in MMDB format with the fields \`autonomous_system_number\` and
+\`autonomous_system_organization\`.
+Hops then have \`asn\` and \`asOrganization\`.
+The agent reads the file at its start, and again within a minute after it was replaced.
+
 ## Assertions
 
 An assertion compares one part of the answer with a target:
@@ -297,6 +337,12 @@ ${Object.entries(sslProperties)
     ),
   )
   .join('\n')}
+
+### Comparisons of TRACEROUTE checks
+
+\`HOP\` accepts \`CONTAINS\` and \`NOT_CONTAINS\`: the list has, or has not, an entry that equals the target.
+\`HOP_COUNT\` and \`PACKET_LOSS\` accept \`EQUALS\`, \`GREATER_THAN\` and \`LESS_THAN\`.
+\`RESPONSE_TIME\` also accepts \`NOT_EQUALS\`; it fails if the target did not answer.
 
 ### Several values, or none
 

@@ -119,6 +119,7 @@ const floors: Record<string, readonly string[]> = {
     'ssl',
     'grpc',
     'evidence',
+    'traceroute',
     '.',
   ],
   agent: [

@@ -87,6 +87,19 @@ export const examples = {
       ],
     },
   },
+  TRACEROUTE: {
+    name: 'Route to the shop',
+    ...places,
+    request: {
+      url: '127.0.0.1',
+      protocol: 'UDP',
+      assertions: [
+        { source: 'HOP_COUNT', comparison: 'LESS_THAN', target: '20' },
+        { source: 'PACKET_LOSS', comparison: 'LESS_THAN', target: '50' },
+        { source: 'HOP', property: 'address', comparison: 'CONTAINS', target: '127.0.0.1' },
+      ],
+    },
+  },
   BROWSER: {
     name: 'Sign-in page',
     ...places,

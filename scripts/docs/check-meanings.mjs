@@ -120,7 +120,10 @@ export const meanings = {
 
 export const sourceMeanings = {
   STATUS_CODE: ['HTTP status, a number', ''],
-  RESPONSE_TIME: ['duration in milliseconds', ''],
+  RESPONSE_TIME: [
+    'duration in milliseconds; TRACEROUTE: that of the target',
+    'TRACEROUTE: `avg`, `min`, `max` or `stdDev`; not used by other types',
+  ],
   HEADERS: ['value of a response header', 'name of the header'],
   JSON_BODY: ['response body as JSON', 'JSONPath, such as `$.items[*].price`; empty = all'],
   TEXT_BODY: ['response body as text', 'pattern whose first group is compared; empty = all'],
@@ -129,7 +132,16 @@ export const sourceMeanings = {
   TEXT_ANSWER: ['DNS answer as text', 'pattern whose first group is compared; empty = all'],
   JSON_ANSWER: ['DNS answer as JSON', 'JSONPath, such as `$.Answer[*].data`; empty = all'],
   LATENCY: ['round-trip time in milliseconds', '`avg`, `min`, `max` or `stdDev`'],
-  JSON_RESPONSE: ['ICMP: ping statistics; SSL: what was found, as JSON', 'JSONPath; empty = all'],
+  JSON_RESPONSE: [
+    'ICMP: ping statistics; SSL: what was found; TRACEROUTE: target and hops, as JSON',
+    'JSONPath; empty = all',
+  ],
+  HOP_COUNT: ['number of hops; the target is the last one', ''],
+  PACKET_LOSS: ['loss of the last hop, in percent', ''],
+  HOP: [
+    'what is on the route, as a list',
+    '`address`, `name` or `asn` (such as `AS64500`); empty = any of them',
+  ],
   CERTIFICATE: [
     "field of the server's certificate",
     '`daysUntilExpiry`, `keySizeBits`, `subjectCN`, `issuerCN`, `serialNumber`, `fingerprintSha256`, `issuerFingerprintSha256`, `keyAlgorithm`, `signatureAlgorithm`, `sans`, `selfSigned` or `isCA`',

@@ -43,6 +43,7 @@ const runs = {
   PLAYWRIGHT_BROWSERS_PATH: ['', "absolute path of a folder with Playwright's own browser builds"],
   DETECT_SECRETS: ['false', 'true also masks text in script runs that looks like a credential'],
   NETWORK_EVIDENCE: ['on', 'off disables traceroutes and packet captures after network failures'],
+  AS_DATABASE: ['', 'file in MMDB format with the AS numbers that traceroute checks show'],
   REFERENCE_TARGETS: ['', "hosts that show whether this machine's own network works: host:port, …"],
   SCRIPT_ALLOWED_NETWORKS: ['all but special', 'networks that scripts and suites may reach'],
   SCRIPT_DENIED_NETWORKS: [

@@ -164,7 +164,9 @@ function report(job: Job, progress: Progress, early: Reason | null): Outcome {
     responseTime: latency.avg ?? 0,
     timings: { ...(hasLookup ? { dns } : {}), remainder: Math.max(0, total - (hasLookup ? dns : 0)), total },
     assertions:
-      found === null || early !== null ? [] : assertionsOf(request.assertions, { hops, latency, response: { ...scalars, hops } }),
+      found === null || early !== null
+        ? []
+        : assertionsOf(request.assertions, { hops, latency, response: { ...scalars, hops } }),
     details: {
       request: asked,
       ...scalars,

@@ -247,7 +247,7 @@ describe('jobs that cannot be run', () => {
       'of a type that this agent has not',
       { checkType: 'BROWSER' },
       'TYPE_UNAVAILABLE',
-      /it runs URL, API, TCP, DNS, ICMP, SSL, GRPC/,
+      /it runs URL, API, TCP, DNS, ICMP, SSL, GRPC, TRACEROUTE/,
     ],
     ['that are malformed', { request: { port: -1 } }, 'INVALID_JOB', /request\.port/],
   ])('%s are answered', async (_name, more, code, message) => {

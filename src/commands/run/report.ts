@@ -5,6 +5,7 @@ import type { Result, Timings } from '../../protocol/result.ts';
 import { grpcLines } from './report-grpc.ts';
 import { networkLines } from './report-network.ts';
 import { sslLines } from './report-ssl.ts';
+import { tracerouteLines } from './report-traceroute.ts';
 import { artifactLines, scriptLines } from './report-script.ts';
 import { suiteSections } from './report-suite.ts';
 import { isFields, type Fields } from '../../json-values.ts';
@@ -46,7 +47,7 @@ const usualSections: Sections = ({ details, log }) => [
   factLines(details),
   sslLines(details),
   grpcLines(details),
-  networkLines(details),
+  [...tracerouteLines(details), ...networkLines(details)],
   scriptLines(details),
   log.map(({ level, msg }) => `${level.padEnd(6)}${printableLine(msg, 500)}`),
 ];

@@ -7,8 +7,18 @@ const milliseconds = (value: unknown): number => (typeof value === 'number' ? ro
 
 /** A hop in the public form. A silent one has no address and no times. */
 function publicHop(hop: unknown): Fields {
-  const { hop: number, address, name, sent, lossPercent, asn, asOrganization, others, error, ...times } =
-    fieldsOf(hop);
+  const {
+    hop: number,
+    address,
+    name,
+    sent,
+    lossPercent,
+    asn,
+    asOrganization,
+    others,
+    error,
+    ...times
+  } = fieldsOf(hop);
   const lost = typeof lossPercent === 'number' ? lossPercent : 100;
   const isSilent = address === null || address === undefined;
   return {
@@ -47,6 +57,10 @@ export function tracerouteForm({ details, timings, assertions }: Parts): Fields 
     requestError: requestError ?? null,
     request: request ?? null,
     assertions,
-    response: { ...response, probeProtocol: protocol ?? null, hops: itemsOf(fieldsOf(traceroute)['hops']).map(publicHop) },
+    response: {
+      ...response,
+      probeProtocol: protocol ?? null,
+      hops: itemsOf(fieldsOf(traceroute)['hops']).map(publicHop),
+    },
   };
 }

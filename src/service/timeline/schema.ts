@@ -65,7 +65,7 @@ const Run = Type.Object({
   phases: Nullable(Phases, { description: 'The timings of the result, in milliseconds.' }),
 });
 
-export const markKinds = ['alert', 'recovery', 'maintenance', 'incident', 'deployment'] as const;
+export const markKinds = ['alert', 'recovery', 'maintenance', 'incident', 'deployment', 'route'] as const;
 const Mark = Type.Object({
   at: moment,
   until: Type.Optional(Nullable(moment, { description: 'Null: it has not ended.' })),

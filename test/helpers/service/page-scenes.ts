@@ -29,7 +29,8 @@ const of = (name: string, path: Scene['path'], open?: Scene['open']): Scene => (
   ...(open === undefined ? {} : { open }),
 });
 
-const types = 'URL API BROWSER MULTI_STEP PLAYWRIGHT AGENTIC DNS TCP ICMP SSL GRPC HEARTBEAT'.split(' ');
+const types =
+  'URL API BROWSER MULTI_STEP PLAYWRIGHT AGENTIC DNS TCP ICMP SSL GRPC TRACEROUTE HEARTBEAT'.split(' ');
 const slug = (type: string) => type.toLowerCase().replace('_', '');
 const channelTypes = 'EMAIL WEBHOOK CHAT_A CHAT_A_APP SMS CALL PAGING_A PAGING_B'.split(' ');
 const check = ({ ids }: SceneIds, type = 'url') => `/checks/${ids[`check/${type}`]}`;

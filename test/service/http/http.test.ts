@@ -302,7 +302,7 @@ describe('the document', () => {
     );
     // What the specification says of analytics, a range that has no default, and what a preview is of.
     const needed =
-      /^get \/v1\/(analytics\/([a-z]+-(checks|monitors)|ssl)\/\{id\} metrics|private-locations\/\{id\}\/metrics (from|to)|status-pages\/previews\/page token)$/;
+      /^get \/v1\/(analytics\/([a-z]+-(checks|monitors)|ssl|traceroute)\/\{id\} metrics|private-locations\/\{id\}\/metrics (from|to)|status-pages\/previews\/page token)$/;
     expect(queries.filter((query) => !needed.test(query))).toEqual([]);
     const required = operationsOf.map(({ name, operation }) => [
       name,
@@ -330,6 +330,7 @@ describe('the document', () => {
       'post /v1/checks/icmp': ['name', 'request'],
       'post /v1/checks/ssl': ['name', 'request'],
       'post /v1/checks/grpc': ['name', 'request'],
+      'post /v1/checks/traceroute': ['name', 'request'],
       'post /v1/checks/multistep': ['name', 'script'],
       'post /v1/checks/tcp': ['name', 'request'],
       'post /v1/checks/playwright': ['name', 'codeBundlePath'],

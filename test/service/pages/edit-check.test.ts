@@ -194,6 +194,27 @@ const types: {
       },
     },
   },
+  TRACEROUTE: {
+    path: 'traceroute',
+    body: () => ({ ...place, request: { url: 'shop.example' } }),
+    fill: async () => {
+      await required('Host name or IP address').fill('shop.example');
+    },
+    more: {
+      request: {
+        url: 'shop.example',
+        protocol: 'UDP',
+        port: 33_000,
+        ipFamily: 'IPv6',
+        maxHops: 20,
+        maxUnknownHops: 5,
+        queries: 5,
+        ptrLookup: false,
+        timeout: 20,
+        assertions: [{ source: 'HOP', property: 'asn', comparison: 'CONTAINS', target: 'AS64500' }],
+      },
+    },
+  },
   BROWSER: {
     path: 'browser',
     body: () => ({ ...place, script }),

@@ -203,7 +203,7 @@ function isOfAll(path: string): boolean {
 
 /** Required query parameters; a long poll that does not wait. */
 function withQuery(path: string): string {
-  if (/\/analytics\/([a-z]+-|ssl\/)/.test(path)) return `${path}?metrics=availability`;
+  if (/\/analytics\/([a-z]+-|ssl\/|traceroute\/)/.test(path)) return `${path}?metrics=availability`;
   if (path.endsWith('/metrics') && path.includes('private-locations')) {
     const now = Math.floor(service.now() / 1000);
     return `${path}?from=${now - 3600}&to=${now}`;

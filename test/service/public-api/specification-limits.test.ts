@@ -173,7 +173,9 @@ describe('documented limits of endpoints', () => {
       types.add(body['checkType']);
     }
     expect(types).toEqual(
-      new Set('AGENTIC API BROWSER HEARTBEAT ICMP MULTI_STEP TCP PLAYWRIGHT URL DNS SSL GRPC'.split(' ')),
+      new Set(
+        'AGENTIC API BROWSER HEARTBEAT ICMP MULTI_STEP TCP PLAYWRIGHT URL DNS SSL GRPC TRACEROUTE'.split(' '),
+      ),
     );
   });
 

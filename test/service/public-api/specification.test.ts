@@ -215,7 +215,7 @@ describe('lists of values', () => {
     const filter = document.paths['/v1/checks']?.['get']?.parameters?.find(
       ({ name }) => name === 'checkType',
     );
-    expect(new Set(filter?.schema.enum)).toEqual(new Set([...checkTypes, 'SSL', 'GRPC']));
+    expect(new Set(filter?.schema.enum)).toEqual(new Set([...checkTypes, 'SSL', 'GRPC', 'TRACEROUTE']));
     const parameters = document.paths['/v1/analytics/multistep-checks/{id}']?.['get']?.parameters ?? [];
     const metrics = parameters.find(({ name }) => name === 'metrics');
     expect(metrics?.schema.items?.enum).toEqual(expect.arrayContaining(multistepMetrics));

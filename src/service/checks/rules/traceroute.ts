@@ -24,11 +24,7 @@ export function tracerouteRequest(request: TracerouteRequest, problems: Problems
   };
 }
 
-function checkAssertion(
-  { source, property, comparison }: Assertion,
-  path: string,
-  problems: Problems,
-): void {
+function checkAssertion({ source, property, comparison }: Assertion, path: string, problems: Problems): void {
   const properties = tracerouteProperties[source];
   if (properties === undefined) return;
   const allowed = Object.hasOwn(properties, property) ? properties[property] : undefined;

@@ -40,6 +40,7 @@ export const details: { readonly [operationId: string]: string } = {
   updateIcmpCheck: locationsOf,
   createSslCheck: `An SSL check makes a TLS handshake and judges certificates, revocation and the security of the connection. ${locationsOf}`,
   updateSslCheck: locationsOf,
+  createTracerouteCheck: `A traceroute check finds the routers on the way to a host, with the loss and the times of each. ${locationsOf}`,
   createGrpcCheck: `A gRPC check calls a method, or asks the health service. ${locationsOf}`,
   updateGrpcCheck: locationsOf,
   createBrowserCheck: `A browser check runs a Playwright script in Chromium. ${locationsOf}`,

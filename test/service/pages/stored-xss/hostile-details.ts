@@ -137,6 +137,41 @@ const shown = {
       },
     },
   },
+  traceroute: {
+    type: 'TRACEROUTE',
+    details: {
+      hostname: 'x',
+      resolvedIp: 'x',
+      protocol: 'x',
+      port: 'x',
+      totalHops: 'x',
+      truncationReason: 'x',
+      loop: ['x', 'x'],
+      requestError: 'x',
+      traceroute: {
+        address: 'x',
+        port: 'x',
+        way: 'x',
+        hops: [
+          {
+            hop: 'x',
+            address: 'x',
+            name: 'x',
+            others: ['x'],
+            asn: 'x',
+            asOrganization: 'x',
+            error: 'x',
+            lossPercent: 'x',
+          },
+        ],
+      },
+      routeChange: {
+        previousResultId: 'x',
+        previousStartedAt: 'x',
+        hops: [{ hop: 'x', before: ['x'], after: ['x'] }],
+      },
+    },
+  },
   grpc: {
     type: 'GRPC',
     details: {

@@ -11,6 +11,7 @@ const phaseTitles: { readonly [type: string]: string } = {
   ICMP: 'Latency',
   BROWSER: 'Web vitals',
   SSL: 'Handshake',
+  TRACEROUTE: 'Latency',
 };
 /** Views of figures that are no times. */
 const figureViews = [
@@ -30,6 +31,7 @@ const names: { readonly [measure: string]: string } = {
   latencyAvg: 'Average',
   latencyMax: 'Highest',
   handshakeTimeMs: 'Handshake',
+  finalHopLatencyAvg: 'Target',
   total: 'With all lookups',
 };
 

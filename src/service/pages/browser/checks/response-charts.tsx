@@ -66,6 +66,7 @@ const markColours: { readonly [kind: string]: string } = {
   maintenance: 'accent',
   incident: 'errored',
   deployment: 'accent',
+  route: 'degraded',
 };
 function contentOf(timeline: Timeline, { view, checkId }: { view: ViewId; checkId: string }): PlotContent {
   const range = { from: seconds(timeline.from), to: seconds(timeline.to) };

@@ -65,6 +65,7 @@ export function linkOfMark({ kind, id, at, project }: Mark, checkId: string): st
     return `/checks/${checkId}?tab=alerts&alert=${id}&from=${from}&to=${to}`;
   }
   if (kind === 'incident') return `/incidents/${id}`;
+  if (kind === 'route') return `/checks/${checkId}/runs/${id}`;
   return kind === 'maintenance' ? `/maintenance/${id}` : undefined;
 }
 

@@ -65,6 +65,7 @@ export const typeWords: { readonly [type: string]: string } = {
   ICMP: 'ping check',
   SSL: 'SSL check',
   GRPC: 'gRPC check',
+  TRACEROUTE: 'traceroute check',
   BROWSER: 'browser check',
   MULTI_STEP: 'multi-step check',
   PLAYWRIGHT: 'Playwright suite',

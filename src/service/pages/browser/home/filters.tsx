@@ -63,6 +63,7 @@ const types = [
   'ICMP',
   'SSL',
   'GRPC',
+  'TRACEROUTE',
   'HEARTBEAT',
 ] as const;
 const sortTitles: { readonly [S in Sort]: string } = {

@@ -6,6 +6,7 @@ import { Certificates } from './certificate.tsx';
 import { Facts, Part, Scroll } from './part.tsx';
 import { Grpc } from './grpc.tsx';
 import { Ssl } from './ssl.tsx';
+import { Route, Trace } from './route.tsx';
 import type { Run } from './types.ts';
 
 /** What is known about names, packets, connections and certificates. */
@@ -18,6 +19,7 @@ export function Network({ run }: { run: Run }) {
       {run.checkType === 'TCP' && <Tcp details={details} />}
       {run.checkType === 'SSL' && <Ssl details={details} />}
       {run.checkType === 'GRPC' && <Grpc details={details} />}
+      {run.checkType === 'TRACEROUTE' && <Route details={details} checkId={run.checkId} />}
       <Addresses details={details} />
       <Certificates details={details} />
       <Trace value={details['traceroute']} />
@@ -182,63 +184,6 @@ const joined = (values: readonly unknown[]): string =>
     .filter(Boolean)
     .map((value) => text(value, 300))
     .join(' · ');
-
-const measures = ['last', 'avg', 'best', 'worst', 'stddev'] as const;
-
-function Trace({ value }: { value: unknown }) {
-  const trace = object(value);
-  const hops = list(trace['hops']).slice(0, 64).map(object);
-  if (hops.length === 0 && !trace['unavailable']) return null;
-  return (
-    <Part title="Traceroute">
-      {trace['unavailable'] ? <p>Not available: {text(trace['unavailable'], 500)}</p> : null}
-      {hops.length > 0 && (
-        <>
-          <p class="soft">
-            To {text(trace['address'], 60)} port {text(trace['port'], 6)} by{' '}
-            {text(trace['way'], 10).toUpperCase()}
-            {trace['reached'] === true ? '' : ': not reached'}
-          </p>
-          <Scroll label="Hops">
-            <table aria-label="Hops">
-              <thead>
-                <tr>
-                  <th scope="col">Hop</th>
-                  <th scope="col">Address</th>
-                  <th scope="col" class="number">
-                    Loss
-                  </th>
-                  {measures.map((name) => (
-                    <th key={name} scope="col" class="number">
-                      {name}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {hops.map((hop, at) => (
-                  <tr key={at}>
-                    <td>{text(hop['hop'], 4)}</td>
-                    <td>
-                      {text(hop['address'] ?? '*', 60)} <span class="soft">{text(hop['name'], 200)}</span>{' '}
-                      {text(hop['error'], 200)}
-                    </td>
-                    <td class="number">{text(hop['lossPercent'], 6)} %</td>
-                    {measures.map((name) => (
-                      <td key={name} class="number">
-                        {milliseconds(hop[`${name}Ms`])}
-                      </td>
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
-        </>
-      )}
-    </Part>
-  );
-}
 
 function Packets({ value }: { value: unknown }) {
   const capture = object(value);

@@ -3,6 +3,7 @@ import { grpcSections } from './grpc.ts';
 import { dnsSections, icmpSections, tcpSections } from './probes.ts';
 import type { Row, Section } from './row.ts';
 import { sslSections } from './ssl.ts';
+import { tracerouteSections } from './traceroute.ts';
 import { browserSections, multiStepSections, suiteSections } from './scripts.ts';
 import { agenticSections, heartbeatSections } from './service-checks.ts';
 
@@ -101,6 +102,14 @@ export const checkForms: readonly CheckForm[] = [
     title: 'gRPC check',
     about: 'Calls a gRPC method, or asks the health service.',
     sections: grpcSections,
+  },
+  {
+    ...run,
+    type: 'TRACEROUTE',
+    path: 'traceroute',
+    title: 'Traceroute check',
+    about: 'Finds the routers on the way to a host, with loss and times.',
+    sections: tracerouteSections,
   },
   {
     isRun: false,
