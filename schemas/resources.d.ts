@@ -1532,7 +1532,7 @@ export type CheckTracerouteFields = {
     port?: number | null;
     /** @default "IPv4" */
     ipFamily?: "IPv4" | "IPv6";
-    /** @default 30 */
+    /** The trace ends there. @default 30 */
     maxHops?: number;
     /** The trace stops after that many silent hops in a row. Null = 15, or maxHops if that is smaller. */
     maxUnknownHops?: number | null;

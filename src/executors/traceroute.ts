@@ -1,7 +1,7 @@
 import { AgentError } from '../errors.ts';
 import type { JobOf } from '../protocol/job.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
-import { defaultTracePort, defaultUnknownHops } from '../protocol/traceroute.ts';
+import { defaultUnknownHops, tracePort } from '../protocol/traceroute.ts';
 import { withTimeLimit } from '../time-limit.ts';
 import { withNames } from './evidence/hop-names.ts';
 import type { ExecutionContext, Executor, Outcome } from './interface/executor.ts';
@@ -75,7 +75,7 @@ async function trace(job: Job, context: ExecutionContext, progress: Progress): P
     {
       ...target,
       protocol: request.protocol,
-      port: portOf(job) ?? 1,
+      port: tracePort(request) ?? 1,
       flowKey: `${job.checkId} ${target.address}`,
     },
     network,
@@ -113,11 +113,6 @@ function hiddenSenders(error: unknown, way: Prober['way']): AgentError | null {
   );
 }
 
-/** Null for ICMP. */
-function portOf({ request }: Job): number | null {
-  return request.protocol === 'ICMP' ? null : (request.port ?? defaultTracePort[request.protocol]);
-}
-
 function firstAddress({ addresses }: Resolved): ResolvedAddress {
   const [address] = addresses;
   if (address === undefined) throw new AgentError('INTERNAL', 'a resolved name without an address');
@@ -149,7 +144,7 @@ function report(job: Job, progress: Progress, early: Reason | null): Outcome {
     hostname: request.url,
     resolvedIp: target?.address ?? null,
     ipFamily: target === null ? request.ipFamily : target.family === 6 ? 'IPv6' : 'IPv4',
-    port: portOf(job),
+    port: tracePort(request),
     protocol: request.protocol,
     maxHops: request.maxHops,
     totalHops: hops.length,
@@ -177,7 +172,7 @@ function report(job: Job, progress: Progress, early: Reason | null): Outcome {
             traceroute: {
               ...target,
               way: request.protocol.toLowerCase(),
-              port: portOf(job),
+              port: tracePort(request),
               startedAt: found.startedAt,
               durationMs: found.durationMs,
               reached: found.reached,

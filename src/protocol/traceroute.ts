@@ -8,11 +8,23 @@ export const traceProtocols = ['TCP', 'UDP', 'ICMP'] as const;
 export type TraceProtocol = (typeof traceProtocols)[number];
 
 /** The port of each protocol if a check names none. */
-export const defaultTracePort: { readonly [P in TraceProtocol]: number | null } = {
+const defaultTracePort: { readonly [P in TraceProtocol]: number | null } = {
   TCP: 443,
   UDP: 33_434,
   ICMP: null,
 };
+
+/** The port that probes go to; null if the protocol has none. */
+export function tracePort({
+  protocol,
+  port,
+}: {
+  protocol: TraceProtocol;
+  port: number | null;
+}): number | null {
+  const usual = defaultTracePort[protocol];
+  return usual === null ? null : (port ?? usual);
+}
 
 /** Hops and queries that one trace may have at most: 640 probes. */
 export const maxTraceHops = 64;
@@ -36,7 +48,12 @@ export const traceSettings = {
     description: 'Null = 443 for TCP, 33434 for UDP. ICMP has none.',
   }),
   ipFamily: StringEnum(['IPv4', 'IPv6'], { default: 'IPv4' }),
-  maxHops: Type.Integer({ minimum: 1, maximum: maxTraceHops, default: 30 }),
+  maxHops: Type.Integer({
+    minimum: 1,
+    maximum: maxTraceHops,
+    default: 30,
+    description: 'The trace ends there.',
+  }),
   maxUnknownHops: Type.Union([Type.Integer({ minimum: 1, maximum: 30 }), Type.Null()], {
     default: null,
     description:

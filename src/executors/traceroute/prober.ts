@@ -46,9 +46,13 @@ export type ProbedTarget = {
   flowKey: string;
 };
 
+/** What the probes of each protocol are. */
+const ways = { TCP: 'tcp', UDP: 'udp', ICMP: 'echo' } as const satisfies { [P in TraceProtocol]: string };
+
 /** Rejects with AgentError if this host cannot trace at all. */
 export async function openProber(target: ProbedTarget, network: Pick<Network, 'icmp'>): Promise<Prober> {
-  if (target.protocol === 'ICMP') return echoProber(target, network);
+  const way = ways[target.protocol];
+  if (way === 'echo') return echoProber(target, network);
   const native = loadNative();
   if (native === null) {
     throw new AgentError(
@@ -56,7 +60,7 @@ export async function openProber(target: ProbedTarget, network: Pick<Network, 'i
       `this host cannot trace: ${nativeProblem() ?? 'the native addon is missing'}`,
     );
   }
-  return flowProber(native, target);
+  return flowProber(native, target, way);
 }
 
 /** As many bytes as ping(8) sends. */
@@ -107,9 +111,8 @@ function payloadFor(port: number): Uint8Array {
 
 type Waiting = { index: number; settle: (answer: TraceAnswer | null, refusal?: string) => void };
 
-function flowProber(native: Native, target: ProbedTarget): Prober {
-  const { address, family, protocol, port, flowKey } = target;
-  const isTcp = protocol === 'TCP';
+function flowProber(native: Native, target: ProbedTarget, way: 'tcp' | 'udp'): Prober {
+  const { address, family, port, flowKey } = target;
   const base = flowPort(flowKey) - firstPort;
   let trace: NativeTrace | null = null;
   let tried = 0;
@@ -137,7 +140,7 @@ function flowProber(native: Native, target: ProbedTarget): Prober {
     if (trace !== null) native.closeTrace(trace);
     probes = 0;
     const source = firstPort + ((base + tried) % portCount);
-    const opened = native.openTrace(family, isTcp, address, port, payloadFor(port), onAnswer, source);
+    const opened = native.openTrace(family, way === 'tcp', address, port, payloadFor(port), onAnswer, source);
     if (typeof opened === 'number') throw new ProbeRefused(getSystemErrorName(opened));
     trace = opened;
     return opened;
@@ -159,7 +162,7 @@ function flowProber(native: Native, target: ProbedTarget): Prober {
   };
 
   return {
-    way: isTcp ? 'tcp' : 'udp',
+    way,
     probe: (ttl, waitMs, signal) =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted();

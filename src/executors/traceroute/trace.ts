@@ -28,7 +28,8 @@ const slowRoundMs = 1000;
 /** The hop limit of the first probe, which no router drops. */
 const enoughHops = 64;
 
-const longestWaitMs = 1000;
+/** Less than the second after which the kernel repeats a SYN. */
+const longestWaitMs = 900;
 /** The wait for an answer, while nothing is known about the target. */
 const blindWaitMs = 500;
 const shortestWaitMs = 250;

@@ -38,7 +38,7 @@ test('it waits longer for silent hops of a slow target, and less for those of a 
   };
   expect(await waits(2)).toBe(250);
   expect(await waits(100)).toBe(400);
-  expect(await waits(900)).toBe(1000);
+  expect(await waits(900)).toBe(900);
   expect(await waits(null)).toBe(500);
 });
 

@@ -1,13 +1,13 @@
 import { tracerouteProperties, type Assertion } from '../../../protocol/assertions.ts';
 import type { TracerouteRequest } from '../../../protocol/requests.ts';
-import { defaultTracePort, defaultUnknownHops } from '../../../protocol/traceroute.ts';
+import { defaultUnknownHops, tracePort } from '../../../protocol/traceroute.ts';
 import type { Problems } from '../../http/problems.ts';
 
 /** Rules between the fields of a TRACEROUTE check's request. */
 
 /** The request with the defaults that depend on other fields. ICMP has no port: one that is given is dropped. */
 export function tracerouteRequest(request: TracerouteRequest, problems: Problems): TracerouteRequest {
-  const { protocol, port, maxHops, maxUnknownHops, assertions } = request;
+  const { maxHops, maxUnknownHops, assertions } = request;
   if (maxUnknownHops !== null && maxUnknownHops > maxHops) {
     problems.add(
       'request.maxUnknownHops',
@@ -19,7 +19,7 @@ export function tracerouteRequest(request: TracerouteRequest, problems: Problems
   }
   return {
     ...request,
-    port: protocol === 'ICMP' ? null : (port ?? defaultTracePort[protocol]),
+    port: tracePort(request),
     maxUnknownHops: maxUnknownHops ?? Math.min(defaultUnknownHops, maxHops),
   };
 }

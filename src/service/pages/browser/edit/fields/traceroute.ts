@@ -18,7 +18,11 @@ import {
 
 /** The form of traceroute checks. */
 
-const hasPort = (body: Body) => (body['request'] as { protocol?: unknown } | undefined)?.protocol !== 'ICMP';
+const withPort: { readonly [protocol: string]: boolean } = { TCP: true, UDP: true, ICMP: false };
+const hasPort = (body: Body) => {
+  const request = body['request'] as { protocol?: unknown } | undefined;
+  return withPort[String(request?.protocol)] ?? true;
+};
 
 export const tracerouteSections: readonly Section[] = [
   {
