@@ -245,7 +245,7 @@ Store such a value as a secret variable, and use it in a template.
 ## Routes of TRACEROUTE checks
 
 A trace sends probes that may pass only one router, then two, and so on.
-Each router that drops a probe says so, and becomes a hop of the result.
+Each router that drops a probe reports it, and becomes a hop of the result.
 The check passes if the target itself answers: a handshake or a refusal by TCP, "port unreachable" by UDP, an echo by ICMP.
 A trace by UDP therefore needs a port on which nothing listens.
 Probes by SCTP are not supported.
@@ -258,11 +258,11 @@ Routers that spread their load by flow therefore send all of them along one rout
 Echo requests have a constant checksum for the same reason; their id changes when the agent starts.
 
 The agent first asks the target itself, to learn how long to wait for a silent hop: 0.25 to 1 second.
-It sends one probe at a time, so a trace with many silent hops may need more than the default \`timeout\`.
+By TCP and UDP it sends one probe at a time, so a trace with many silent hops may need more than the default \`timeout\`.
 Above five \`queries\`, it waits a second between rounds, because routers limit their answers.
 A trace that ran out of time after the target answered has fewer probes for some hops.
 
-\`truncationReason\` of the result tells why there are no further hops:
+\`truncationReason\` of the result shows why there are no further hops:
 
 | truncationReason       | reason                    | meaning                                                      |
 | ---------------------- | ------------------------- | ------------------------------------------------------------ |

@@ -163,7 +163,6 @@ describe.skipIf(loadNative() === null)('over loopback', () => {
       details: {
         hostname: 'unknown.test',
         resolvedIp: null,
-        hops: [],
         requestError: expect.any(String) as string,
       },
     });

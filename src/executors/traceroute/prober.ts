@@ -13,15 +13,28 @@ import type { TraceAnswer } from '../evidence/trace-answers.ts';
 import type { IpFamily, Network } from '../interface/network.ts';
 import { EchoError } from '../interface/ping-socket.ts';
 
-/** Sends the probes of one trace, one at a time; all of them are one flow for routers. */
+/** One probe for each number of hops from `from` to `to`. */
+export type Round = {
+  from: number;
+  to: number;
+  /** How long to wait for each answer. */
+  waitMs: number;
+  /** The round ends after so many silent hops in a row; 0 = it does not. */
+  maxSilent: number;
+};
+
+/** Called for each hop in order; null: it was silent. */
+export type OnHop = (ttl: number, answer: TraceAnswer | null) => void;
+
+/** Sends the probes of one trace; all of them are one flow for routers. */
 export type Prober = {
   /** How they are sent. `ping` and `raw`: the kind of the ICMP socket. */
   way: 'tcp' | 'udp' | 'ping' | 'raw';
   /**
-   * Sends a probe that may pass `ttl` - 1 routers, and waits for its answer. Null: there was none. Rejects with
-   * ProbeRefused, or with the signal's reason.
+   * Sends the probes of a round. It may go on for some hops after the target. Rejects with ProbeRefused, or with the
+   * signal's reason after it has reported the hops so far.
    */
-  probe: (ttl: number, waitMs: number, signal: AbortSignal) => Promise<TraceAnswer | null>;
+  round: (round: Round, signal: AbortSignal, onHop: OnHop) => Promise<void>;
   close: () => void;
 };
 
@@ -66,29 +79,51 @@ export async function openProber(target: ProbedTarget, network: Pick<Network, 'i
 /** As many bytes as ping(8) sends. */
 const payloadBytes = 56;
 
+/** Echo requests in flight: a router recognises its own by their number. */
+const echoesAtOnce = 6;
+
 async function echoProber(
   { address, family }: ProbedTarget,
   network: Pick<Network, 'icmp'>,
 ): Promise<Prober> {
   const socket = await network.icmp(family);
+  const probe = async (ttl: number, timeoutMs: number, signal: AbortSignal): Promise<TraceAnswer | null> => {
+    try {
+      const reply = await socket.echo(address, { payloadBytes, timeoutMs, signal, ttl });
+      if (reply === null) return null;
+      const { rttMs, error, type, code } = reply;
+      return error === null
+        ? { icmp: null, from: address, rttMs }
+        : { icmp: { type, code }, from: error.from ?? '', rttMs };
+    } catch (error) {
+      throw error instanceof EchoError ? new ProbeRefused(error.code) : error;
+    }
+  };
   return {
     way: socket.way,
-    probe: async (ttl, timeoutMs, signal) => {
-      try {
-        const reply = await socket.echo(address, { payloadBytes, timeoutMs, signal, ttl });
-        if (reply === null) return null;
-        const { rttMs, error, type, code } = reply;
-        return error === null
-          ? { icmp: null, from: address, rttMs }
-          : { icmp: { type, code }, from: error.from ?? '', rttMs };
-      } catch (error) {
-        throw error instanceof EchoError ? new ProbeRefused(error.code) : error;
+    round: async ({ from, to, waitMs, maxSilent }, signal, onHop) => {
+      let silent = 0;
+      for (let first = from; first <= to; first += echoesAtOnce) {
+        const ttls = Array.from(
+          { length: Math.min(echoesAtOnce, to - first + 1) },
+          (_, index) => first + index,
+        );
+        const answers = await Promise.all(ttls.map((ttl) => probe(ttl, waitMs, signal)));
+        for (const [index, answer] of answers.entries()) {
+          onHop(first + index, answer);
+          silent = answer === null ? silent + 1 : 0;
+          if (maxSilent > 0 && silent >= maxSilent) return;
+          if (answer !== null && !isTooFar(family, answer)) return;
+        }
       }
     },
     // The socket belongs to all checks of the agent.
     close: () => undefined,
   };
 }
+
+/** Whether a router dropped the probe because of its number of hops. */
+const isTooFar = (family: IpFamily, { icmp }: TraceAnswer): boolean => icmp?.type === (family === 4 ? 11 : 3);
 
 /** Source ports of traces. Linux seldom gives them to other connections. */
 const firstPort = 61_000;
@@ -109,18 +144,21 @@ function payloadFor(port: number): Uint8Array {
   return port === 53 ? Uint8Array.from([...randomBytes(2), ...dnsQuestion]) : randomBytes(32);
 }
 
-type Waiting = { index: number; settle: (answer: TraceAnswer | null, refusal?: string) => void };
+type Running = {
+  next: number;
+  onHop: OnHop;
+  end: (errno: number) => void;
+};
 
 function flowProber(native: Native, target: ProbedTarget, way: 'tcp' | 'udp'): Prober {
   const { address, family, port, flowKey } = target;
   const base = flowPort(flowKey) - firstPort;
   let trace: NativeTrace | null = null;
   let tried = 0;
-  let probes = 0;
-  let waiting: Waiting | null = null;
+  let running: Running | null = null;
 
   const onAnswer = (
-    index: number,
+    ttl: number,
     kind: number,
     errno: number,
     type: number,
@@ -128,17 +166,16 @@ function flowProber(native: Native, target: ProbedTarget, way: 'tcp' | 'udp'): P
     from: string,
     rttMs: number,
   ): void => {
-    if (waiting?.index !== index) return;
-    if (kind === probeAnswers.none) {
-      const name = getSystemErrorName(-errno);
-      waiting.settle(null, name === 'ETIMEDOUT' ? undefined : name);
-    } else if (kind === probeAnswers.target) waiting.settle({ icmp: null, from: address, rttMs });
-    else waiting.settle({ icmp: { type, code }, from, rttMs });
+    if (running === null) return;
+    if (kind === probeAnswers.roundEnded) return running.end(errno);
+    running.next = ttl + 1;
+    if (kind === probeAnswers.silence) running.onHop(ttl, null);
+    else if (kind === probeAnswers.target) running.onHop(ttl, { icmp: null, from: address, rttMs });
+    else running.onHop(ttl, { icmp: { type, code }, from, rttMs });
   };
 
   const open = (): NativeTrace => {
     if (trace !== null) native.closeTrace(trace);
-    probes = 0;
     const source = firstPort + ((base + tried) % portCount);
     const opened = native.openTrace(family, way === 'tcp', address, port, payloadFor(port), onAnswer, source);
     if (typeof opened === 'number') throw new ProbeRefused(getSystemErrorName(opened));
@@ -146,51 +183,46 @@ function flowProber(native: Native, target: ProbedTarget, way: 'tcp' | 'udp'): P
     return opened;
   };
 
-  /** Sends a probe, from the next port if another program has this one. Returns its index. */
-  const send = (ttl: number): number => {
-    for (;;) {
-      const index = probes;
-      const sent = native.sendProbe(trace ?? open(), index, ttl);
-      probes += 1;
-      if (sent === 0) return index;
-      const code = getSystemErrorName(sent);
-      const isTaken = code === 'EADDRINUSE' || code === 'EADDRNOTAVAIL';
-      if (!isTaken || tried >= portTries) throw new ProbeRefused(code);
-      tried += 1;
-      open();
-    }
-  };
+  /** One run of probes from one port. Resolves with the errno that stopped it, or 0. */
+  const runOnce = ({ from, to, waitMs, maxSilent }: Round, signal: AbortSignal, onHop: OnHop) =>
+    new Promise<{ errno: number; next: number }>((resolve, reject) => {
+      signal.throwIfAborted();
+      const used = trace ?? open();
+      const onAbort = () => {
+        // It reports the hops so far within this call, and then its end, which is ours.
+        if (running !== null) running.end = () => undefined;
+        native.endRound(used);
+        running = null;
+        reject(signal.reason as Error); // the reasons of the agent are errors
+      };
+      const end = (errno: number) => {
+        signal.removeEventListener('abort', onAbort);
+        const next = running?.next ?? from;
+        running = null;
+        resolve({ errno, next });
+      };
+      running = { next: from, onHop, end };
+      signal.addEventListener('abort', onAbort);
+      const sent = native.sendRound(used, from, to, waitMs, maxSilent);
+      if (sent !== 0) end(-sent);
+    });
 
   return {
     way,
-    probe: (ttl, waitMs, signal) =>
-      new Promise((resolve, reject) => {
-        signal.throwIfAborted();
-        const end = () => {
-          waiting = null;
-          clearTimeout(timer);
-          signal.removeEventListener('abort', onAbort);
-        };
-        const onAbort = () => {
-          end();
-          reject(signal.reason as Error); // the reasons of the agent are errors
-        };
-        const index = send(ttl);
-        waiting = {
-          index,
-          settle: (answer, refusal) => {
-            end();
-            if (refusal === undefined) resolve(answer);
-            else reject(new ProbeRefused(refusal));
-          },
-        };
-        // The event loop runs timers before it reads sockets: after a long pause the answer may be unread.
-        const timer = setTimeout(
-          () => setImmediate(() => waiting?.index === index && waiting.settle(null)),
-          waitMs,
-        );
-        signal.addEventListener('abort', onAbort);
-      }),
+    round: async (round, signal, onHop) => {
+      let { from } = round;
+      for (;;) {
+        const { errno, next } = await runOnce({ ...round, from }, signal, onHop);
+        if (errno === 0) return;
+        const code = getSystemErrorName(-errno);
+        // Another program may have the port now.
+        const isTaken = code === 'EADDRINUSE' || code === 'EADDRNOTAVAIL';
+        if (!isTaken || tried >= portTries) throw new ProbeRefused(code);
+        tried += 1;
+        from = next;
+        open();
+      }
+    },
     close: () => {
       if (trace !== null) native.closeTrace(trace);
       trace = null;

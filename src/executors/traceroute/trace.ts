@@ -50,11 +50,11 @@ type State = {
 
 /**
  * Traces the route to a target. It first asks the target itself, to learn how long to wait for a silent hop. Then each
- * round sends one probe for each hop, one at a time, so that all of them can be one flow: routers that spread their
- * load then send all of them along one route. Returns what it has when the signal fires. Rejects with ProbeRefused.
+ * round sends one probe for each hop. All of them are one flow: routers that spread their load send all of them along
+ * one route. Returns what it has when the signal fires. Rejects with ProbeRefused.
  */
 export async function traceRoute(
-  prober: Pick<Prober, 'probe'>,
+  prober: Pick<Prober, 'round'>,
   target: { address: string; family: IpFamily },
   { limits, signal }: { limits: TraceLimits; signal: AbortSignal },
 ): Promise<Trace> {
@@ -70,9 +70,11 @@ export async function traceRoute(
     knowsTarget: false,
   };
   try {
-    const direct = await prober.probe(enoughHops, longestWaitMs, signal);
-    if (direct !== null) state.slowestMs = direct.rttMs;
-    state.knowsTarget = direct !== null;
+    const direct = { from: enoughHops, to: enoughHops, waitMs: longestWaitMs, maxSilent: 0 };
+    await prober.round(direct, signal, (_ttl, answer) => {
+      if (answer !== null) state.slowestMs = answer.rttMs;
+      state.knowsTarget = answer !== null;
+    });
     for (let round = 0; round < limits.queries; round++) {
       if (round > 0) await pause(round < roundsAtOnce ? roundPauseMs : slowRoundMs, signal);
       await probeOnce(prober, state, { isFirst: round === 0, signal });
@@ -87,24 +89,29 @@ export async function traceRoute(
 
 /** One probe for each hop. */
 async function probeOnce(
-  prober: Pick<Prober, 'probe'>,
+  prober: Pick<Prober, 'round'>,
   state: State,
   { isFirst, signal }: { isFirst: boolean; signal: AbortSignal },
 ): Promise<void> {
   const { hops, limits, target } = state;
   const lastOfRound = Math.min(limits.maxHops, lastAnswered(hops) + silentHops);
   let silent = 0;
-  for (let ttl = 1; ttl <= (state.endsAt ?? (isFirst ? limits.maxHops : lastOfRound)); ttl++) {
+  let isOver = false;
+  const round = {
+    from: 1,
+    to: state.endsAt ?? (isFirst ? limits.maxHops : lastOfRound),
+    waitMs: Math.ceil(waitFor(state)),
+    maxSilent: isFirst ? limits.maxUnknownHops : 0,
+  };
+  await prober.round(round, signal, (ttl, answer) => {
+    // Probes beyond the end carry no information.
+    if (isOver) return;
     const hop = (hops[ttl - 1] ??= newHop());
-    const answer = await prober.probe(ttl, waitFor(state), signal);
     hop.sent += 1;
     if (answer === null) {
       silent += 1;
-      if (isFirst && silent >= limits.maxUnknownHops) {
-        state.gaveUp = true;
-        return;
-      }
-      continue;
+      state.gaveUp ||= isFirst && silent >= limits.maxUnknownHops;
+      return;
     }
     silent = 0;
     const { isTarget, isEnd } = noteAnswer(hop, answer, target);
@@ -112,8 +119,8 @@ async function probeOnce(
     if (isTarget) state.reachedAt = Math.min(state.reachedAt ?? ttl, ttl);
     if (isEnd) state.endsAt = Math.min(state.endsAt ?? ttl, ttl);
     else if (isFirst) state.loop = loopIn(hops);
-    if (state.loop !== null) return;
-  }
+    isOver = isEnd || state.loop !== null;
+  });
 }
 
 /** How long to wait for the answer of a hop: routers answer about as fast as the target, or a little slower. */

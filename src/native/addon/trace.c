@@ -58,9 +58,18 @@ void write_mark(const probe *one, uint8_t mark[MARK]) {
   mark[1] = (uint8_t)number;
 }
 
+static void on_timer_closed(uv_handle_t *handle) {
+  trace *owner = handle->data;
+  owner->open_probes--;
+  unhook(owner);
+  release(owner);
+}
+
 static void close_trace(trace *owner) {
   if (owner->closing) return;
   owner->closing = true;
+  owner->in_round = false;
+  if (owner->source_port != 0) uv_close((uv_handle_t *)&owner->timer, on_timer_closed);
   for (int i = 0; i < PROBES_MAX; i++) close_probe(&owner->probes[i]);
   napi_delete_reference(owner->env, owner->on_answer);
   napi_async_destroy(owner->env, owner->context);
@@ -130,6 +139,16 @@ static napi_value open_trace(napi_env env, napi_callback_info info) {
   owner->source_port = htons((uint16_t)source_port);
   owner->env = env;
   owner->references = 1;
+  if (owner->source_port != 0) {
+    uv_loop_t *loop;
+    if (napi_get_uv_event_loop(env, &loop) != napi_ok || uv_timer_init(loop, &owner->timer) != 0) {
+      free(owner);
+      return int_value(env, -ENOMEM);
+    }
+    owner->timer.data = owner;
+    owner->references++;
+    owner->open_probes++;
+  }
   napi_value name, result;
   napi_create_string_utf8(env, "trace", NAPI_AUTO_LENGTH, &name);
   napi_async_init(env, NULL, name, &owner->context);
@@ -143,7 +162,7 @@ static napi_value open_trace(napi_env env, napi_callback_info info) {
   return result;
 }
 
-static trace *trace_of(napi_env env, napi_value value) {
+trace *trace_of(napi_env env, napi_value value) {
   void *data;
   return napi_get_value_external(env, value, &data) == napi_ok ? data : NULL;
 }
@@ -196,6 +215,43 @@ static bool send_question(const probe *one) {
   return send(one->fd, packet, owner->question_length, MSG_DONTWAIT) >= 0;
 }
 
+/*
+ * Sends a probe. The code that waits for its answer has a timer, so it does not keep the loop alive.
+ */
+int start_probe(trace *owner, uint32_t index, int ttl) {
+  probe *one = &owner->probes[index];
+  if (one->used) return -EBUSY;
+  /* An earlier probe of the flow loses its port. */
+  if (owner->current != NULL) close_probe(owner->current);
+  int fd = open_probe_socket(owner, ttl);
+  if (fd < 0) return fd;
+  uv_loop_t *loop;
+  if (napi_get_uv_event_loop(owner->env, &loop) != napi_ok || uv_poll_init(loop, &one->poll, fd) != 0) {
+    close(fd);
+    return -ENOMEM;
+  }
+  one->used = one->open = true;
+  one->owner = owner;
+  one->fd = fd;
+  if (owner->source_port != 0) owner->current = one;
+  owner->open_probes++;
+  owner->references++;
+  one->sent_ns = clock_ns(CLOCK_MONOTONIC);
+  int error = connect(fd, (struct sockaddr *)&owner->target, owner->target_length) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) error = 0;
+  if (error == 0 && !owner->tcp && !send_question(one)) error = errno;
+  /* Loopback refuses within the call; report it through the event loop as usual. */
+  if (error == ECONNREFUSED && owner->tcp) error = 0;
+  int events = owner->tcp ? UV_WRITABLE | UV_READABLE : UV_READABLE;
+  if (error == 0 && uv_poll_start(&one->poll, events, on_probe_ready) != 0) error = ENOMEM;
+  if (error != 0) {
+    close_probe(one);
+    return -error;
+  }
+  uv_unref((uv_handle_t *)&one->poll);
+  return 0;
+}
+
 /* sendProbe(trace, index, ttl): 0 or a negative errno. */
 static napi_value send_probe(napi_env env, napi_callback_info info) {
   size_t count = 3;
@@ -209,41 +265,7 @@ static napi_value send_probe(napi_env env, napi_callback_info info) {
     return refuse(env, "sendProbe takes a trace, an index below 1024 and a number of hops");
   }
   if (owner->closing) return int_value(env, -EBADF);
-  probe *one = &owner->probes[index];
-  if (one->used) return int_value(env, -EBUSY);
-  /* An earlier probe of the flow loses its port. */
-  if (owner->current != NULL) close_probe(owner->current);
-  int fd = open_probe_socket(owner, ttl);
-  if (fd < 0) return int_value(env, fd);
-  uv_loop_t *loop;
-  if (napi_get_uv_event_loop(env, &loop) != napi_ok || uv_poll_init(loop, &one->poll, fd) != 0) {
-    close(fd);
-    return int_value(env, -ENOMEM);
-  }
-  one->used = one->open = true;
-  one->owner = owner;
-  one->fd = fd;
-  if (owner->source_port != 0) owner->current = one;
-  owner->open_probes++;
-  owner->references++;
-  one->sent_ns = clock_ns(CLOCK_MONOTONIC);
-  int error = connect(fd, (struct sockaddr *)&owner->target, owner->target_length) == 0 ? 0 : errno;
-  if (error == EINPROGRESS) error = 0;
-  if (error == 0 && !owner->tcp && !send_question(one)) error = errno;
-  if (error == ECONNREFUSED && owner->tcp) {
-    /* Loopback refuses within the call; report it through the event loop as usual. */
-    error = 0;
-  }
-  if (error == 0 && uv_poll_start(&one->poll, owner->tcp ? UV_WRITABLE | UV_READABLE : UV_READABLE, on_probe_ready) != 0) {
-    error = ENOMEM;
-  }
-  if (error != 0) {
-    close_probe(one);
-    return int_value(env, -error);
-  }
-  /* The code that waits for an answer has a timer. */
-  uv_unref((uv_handle_t *)&one->poll);
-  return int_value(env, 0);
+  return int_value(env, start_probe(owner, index, ttl));
 }
 
 /* closeTrace(trace): closes it immediately and permanently; repeated calls are harmless. */
@@ -260,5 +282,5 @@ static napi_value close_trace_call(napi_env env, napi_callback_info info) {
 bool export_trace(napi_env env, napi_value exports) {
   return export_function(env, exports, "openTrace", open_trace) &&
          export_function(env, exports, "sendProbe", send_probe) &&
-         export_function(env, exports, "closeTrace", close_trace_call);
+         export_function(env, exports, "closeTrace", close_trace_call) && export_trace_round(env, exports);
 }

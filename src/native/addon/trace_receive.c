@@ -19,11 +19,8 @@ uint64_t clock_ns(clockid_t clock) {
 }
 
 /* onAnswer(index, kind, errno, type, code, from, rttMs) */
-static void report(probe *one, int kind, int error, int type, int code, const char *from, double rtt) {
-  trace *owner = one->owner;
+void deliver(trace *owner, int index, int kind, int error, int type, int code, const char *from, double rtt) {
   napi_env env = owner->env;
-  int index = (int)(one - owner->probes);
-  close_probe(one);
   napi_handle_scope scope;
   napi_open_handle_scope(env, &scope);
   napi_value arguments[7] = {
@@ -39,6 +36,19 @@ static void report(probe *one, int kind, int error, int type, int code, const ch
     if (napi_get_and_clear_last_exception(env, &exception) == napi_ok) napi_fatal_exception(env, exception);
   }
   napi_close_handle_scope(env, scope);
+}
+
+static void report(probe *one, int kind, int error, int type, int code, const char *from, double rtt) {
+  trace *owner = one->owner;
+  int index = (int)(one - owner->probes);
+  close_probe(one);
+  if (!owner->in_round) {
+    deliver(owner, index, kind, error, type, code, from, rtt);
+    return;
+  }
+  round_answer answer = {.kind = kind, .type = type, .code = code, .rtt = rtt};
+  strncpy(answer.from, from, FROM_MAX - 1);
+  take_round_answer(owner, &answer, error);
 }
 
 /*

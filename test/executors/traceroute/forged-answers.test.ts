@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
+import type { TraceAnswer } from '../../../src/executors/evidence/trace-answers.ts';
 import { createNetwork } from '../../../src/executors/system-network.ts';
 import { flowPort, openProber } from '../../../src/executors/traceroute/prober.ts';
 import { canUseNamespaces, hasRawSocketPackage } from '../icmp/ping-namespace.ts';
@@ -43,9 +44,15 @@ test.skipIf(!canForge)(
     );
     const answerTo = async (ttl: number, react: (payload: Buffer) => void) => {
       const arrived = once(silent, 'message') as Promise<[Buffer]>;
-      const answer = prober.probe(ttl, 300, never);
+      let answer: TraceAnswer | null = null;
+      const over = prober.round(
+        { from: ttl, to: ttl, waitMs: 300, maxSilent: 0 },
+        never,
+        (_ttl, one) => (answer = one),
+      );
       const [payload] = await arrived;
       react(payload);
+      await over;
       return answer;
     };
     const otherMark = (payload: Buffer) =>

@@ -4,7 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { newHop, type HopState } from '../../../src/executors/evidence/trace-hops.ts';
 import type { TraceAnswer } from '../../../src/executors/evidence/trace-answers.ts';
 import { loopIn } from '../../../src/executors/traceroute/loop.ts';
-import { flowPort, openProber } from '../../../src/executors/traceroute/prober.ts';
+import {
+  flowPort,
+  openProber,
+  type OnHop,
+  type Prober,
+  type Round,
+} from '../../../src/executors/traceroute/prober.ts';
 import { traceRoute } from '../../../src/executors/traceroute/trace.ts';
 import { loadNative } from '../../../src/native/native.ts';
 
@@ -21,11 +27,14 @@ function network(answerOf: (ttl: number, nth: number) => TraceAnswer | null) {
   const asked: Asked[] = [];
   return {
     asked,
-    probe: (ttl: number, waitMs: number, signal: AbortSignal) => {
+    round: ({ from, to, waitMs }: Round, signal: AbortSignal, onHop: OnHop) => {
       signal.throwIfAborted();
-      const nth = asked.filter((one) => one.ttl === ttl).length;
-      asked.push({ ttl, waitMs });
-      return Promise.resolve(answerOf(ttl, nth));
+      for (let ttl = from; ttl <= to; ttl++) {
+        const nth = asked.filter((one) => one.ttl === ttl).length;
+        asked.push({ ttl, waitMs });
+        onHop(ttl, answerOf(ttl, nth));
+      }
+      return Promise.resolve();
     },
   };
 }
@@ -113,6 +122,22 @@ describe('circles', () => {
   });
 });
 
+/** One probe of a prober. */
+async function probe(
+  prober: Prober,
+  ttl: number,
+  waitMs: number,
+  signal = never,
+): Promise<TraceAnswer | null> {
+  let found: TraceAnswer | null = null;
+  await prober.round(
+    { from: ttl, to: ttl, waitMs, maxSilent: 0 },
+    signal,
+    (_ttl, answer) => (found = answer),
+  );
+  return found;
+}
+
 describe.skipIf(loadNative() === null)('probes of one flow', () => {
   const noPings = { icmp: () => Promise.reject(new Error('none')) };
 
@@ -135,13 +160,13 @@ describe.skipIf(loadNative() === null)('probes of one flow', () => {
       );
     const first = await open();
     for (let ttl = 1; ttl <= 5; ttl++) {
-      expect(await first.probe(ttl, 1000, never)).toMatchObject({ icmp: null, from: '127.0.0.1' });
+      expect(await probe(first, ttl, 1000)).toMatchObject({ icmp: null, from: '127.0.0.1' });
     }
     first.close();
     const blocker = createSocket('udp4').bind(port, '0.0.0.0');
     await once(blocker, 'listening');
     const second = await open();
-    await second.probe(1, 1000, never);
+    await probe(second, 1, 1000);
     second.close();
     blocker.close();
     server.close();
@@ -156,12 +181,12 @@ describe.skipIf(loadNative() === null)('probes of one flow', () => {
       { address: '127.0.0.1', family: 4, protocol: 'UDP', port: silent.address().port, flowKey: '' },
       noPings,
     );
-    expect(await prober.probe(1, 20, never)).toBeNull();
+    expect(await probe(prober, 1, 20)).toBeNull();
     const controller = new AbortController();
-    const pending = prober.probe(2, 5000, controller.signal);
+    const pending = probe(prober, 2, 5000, controller.signal);
     controller.abort(new Error('enough'));
     await expect(pending).rejects.toThrow('enough');
-    await expect(prober.probe(3, 5000, controller.signal)).rejects.toThrow('enough');
+    await expect(probe(prober, 3, 5000, controller.signal)).rejects.toThrow('enough');
     prober.close();
     silent.close();
   });
@@ -171,7 +196,7 @@ describe.skipIf(loadNative() === null)('probes of one flow', () => {
       { address: 'no address', family: 4, protocol: 'TCP', port: 1, flowKey: '' },
       noPings,
     );
-    await expect(prober.probe(1, 100, never)).rejects.toMatchObject({ code: 'EINVAL' });
+    await expect(probe(prober, 1, 100)).rejects.toMatchObject({ code: 'EINVAL' });
     prober.close();
   });
 });

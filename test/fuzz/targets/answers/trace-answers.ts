@@ -1,5 +1,6 @@
 import type { TraceAnswer } from '../../../../src/executors/evidence/trace-answers.ts';
 import { reasonOfTrace } from '../../../../src/executors/traceroute/judge.ts';
+import type { OnHop, Round } from '../../../../src/executors/traceroute/prober.ts';
 import { assertionsOf, finalLatency } from '../../../../src/executors/traceroute/response.ts';
 import { traceRoute } from '../../../../src/executors/traceroute/trace.ts';
 
@@ -25,7 +26,12 @@ function answerFrom(data: Buffer, at: number): TraceAnswer | null {
 /** Throws if a trace of such answers breaks its limits or contradicts itself. */
 export async function run(data: Buffer): Promise<void> {
   let probes = 0;
-  const prober = { probe: () => Promise.resolve(answerFrom(data, 5 * probes++)) };
+  const prober = {
+    round: ({ from, to }: Round, _signal: AbortSignal, onHop: OnHop) => {
+      for (let ttl = from; ttl <= to; ttl++) onHop(ttl, answerFrom(data, 5 * probes++));
+      return Promise.resolve();
+    },
+  };
   const trace = await traceRoute(prober, target, { limits, signal: new AbortController().signal });
   if (probes > 1 + limits.maxHops) throw new Error(`${probes} probes`);
   if (trace.hops.length > limits.maxHops) throw new Error(`${trace.hops.length} hops`);
