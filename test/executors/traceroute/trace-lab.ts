@@ -16,7 +16,7 @@ import type { Order } from './trace-child.ts';
 export type Topology = {
   routers: number;
   /** Shell commands after the links are up. `on NODE 'COMMANDS'` runs them in another namespace. */
-  then?: string;
+  prepare?: string;
   /** A second router next to r2: r1 spreads its load over both by flow. */
   twoWays?: boolean;
 };
@@ -91,7 +91,7 @@ forward() { on $1 "ip route replace default via 10.0.$2.2; ip -6 route replace d
 back() { on $1 "ip route replace 10.0.1.0/24 via 10.0.$2.1; ip -6 route replace fd00:1::/64 via fd00:$2::1"; }
 `;
 
-function linesOf({ routers, then = '', twoWays = false }: Topology): string[] {
+function linesOf({ routers, prepare = '', twoWays = false }: Topology): string[] {
   const lines: string[] = [];
   const names = Array.from({ length: routers }, (_, index) => `r${index + 1}`);
   for (const name of [...names, 't']) lines.push(`begin ${name}`);
@@ -112,7 +112,7 @@ function linesOf({ routers, then = '', twoWays = false }: Topology): string[] {
         ip -6 route replace default nexthop via fd00:2::2 nexthop via fd00:12::2'`,
     );
   }
-  return [...lines, then];
+  return [...lines, prepare];
 }
 
 type Run = { folder: string; steps: Order[][]; unprivileged?: boolean };

@@ -48,7 +48,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
     async (unprivileged) => {
       const topology = {
         routers: 4,
-        then: `echo "${unprivileged ? '0 2147483647' : '1 0'}" > /proc/sys/net/ipv4/ping_group_range`,
+        prepare: `echo "${unprivileged ? '0 2147483647' : '1 0'}" > /proc/sys/net/ipv4/ping_group_range`,
       };
       const steps = everyWay.map(({ protocol, family }) => [
         order({ protocol, url: targetOf(topology, family) }),
@@ -78,7 +78,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
   );
 
   test('silent hops are shown, and do not end the trace', async () => {
-    const topology = { routers: 4, then: `${silentRouter('r2')}; ${silentRouter('r3')}` };
+    const topology = { routers: 4, prepare: `${silentRouter('r2')}; ${silentRouter('r3')}` };
     const found = await run(topology, [
       everyWay.map(({ protocol, family }) => order({ protocol, url: targetOf(topology, family) })),
     ]);
@@ -98,7 +98,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
   }, 90_000);
 
   test('a silent target ends the trace after as many silent hops as the check allows', async () => {
-    const topology = { routers: 2, then: `on t 'iptables -A INPUT -j DROP'` };
+    const topology = { routers: 2, prepare: `on t 'iptables -A INPUT -j DROP'` };
     const url = targetOf(topology);
     const found = await run(topology, [
       [
@@ -132,7 +132,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
     const lose = '-m statistic --mode nth --every 2 --packet 0 -j DROP';
     const topology = {
       routers: 3,
-      then: `on r2 'iptables -A OUTPUT -p icmp --icmp-type time-exceeded ${lose}'
+      prepare: `on r2 'iptables -A OUTPUT -p icmp --icmp-type time-exceeded ${lose}'
         on t 'iptables -A INPUT -p tcp ${lose}'`,
     };
     const [found] = await run(topology, [
@@ -159,7 +159,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
   test('a circle is named, and ends the trace early', async () => {
     const topology = {
       routers: 3,
-      then: `on r2 'ip route replace default via 10.0.2.1; ip -6 route replace default via fd00:2::1'`,
+      prepare: `on r2 'ip route replace default via 10.0.2.1; ip -6 route replace default via fd00:2::1'`,
     };
     const found = await run(topology, [
       everyWay.map(({ protocol, family }) => order({ protocol, url: targetOf(topology, family) })),
@@ -185,7 +185,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
   test('a router that refuses to forward is named', async () => {
     const topology = {
       routers: 3,
-      then: `on r2 'ip route add unreachable 10.0.4.0/24; ip route add prohibit 10.0.7.0/24'`,
+      prepare: `on r2 'ip route add unreachable 10.0.4.0/24; ip route add prohibit 10.0.7.0/24'`,
     };
     const found = await run(topology, [
       [order({ url: targetOf(topology) }), order({ url: '10.0.7.1', protocol: 'ICMP' })],
@@ -254,7 +254,7 @@ describe.skipIf(!canUseNamespaces)('over known routes', () => {
   test('a host without a permission or a route says so', async () => {
     const topology = {
       routers: 1,
-      then: 'echo "1 0" > /proc/sys/net/ipv4/ping_group_range; ip route del default',
+      prepare: 'echo "1 0" > /proc/sys/net/ipv4/ping_group_range; ip route del default',
     };
     const found = await run(
       topology,
