@@ -1,3 +1,4 @@
+import { shortened } from '../../shortened.ts';
 import { addressBytes } from '../evidence/addresses.ts';
 import { DatabaseReader, InvalidDatabase } from './database-reader.ts';
 
@@ -92,7 +93,7 @@ function originAt({ nodes, data }: Tree, record: number): AsOrigin | null {
   const organization = fields.get('autonomous_system_organization') ?? fields.get('as_name');
   return {
     asn,
-    organization: typeof organization === 'string' ? organization.slice(0, maxOrganization) : null,
+    organization: typeof organization === 'string' ? shortened(organization, maxOrganization) : null,
   };
 }
 

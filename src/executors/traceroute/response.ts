@@ -1,4 +1,5 @@
 import { rounded } from '../../rounding.ts';
+import { shortened } from '../../shortened.ts';
 import type { AssertionResult } from '../../protocol/assertions.ts';
 import type { Assertion } from '../../protocol/assertions.ts';
 import { evaluateAssertions } from '../assertions/evaluate.ts';
@@ -72,7 +73,7 @@ export function assertionsOf(
     HOP: ({ property }) => {
       const values = Object.hasOwn(present, property) ? present[property] : undefined;
       return values === undefined
-        ? { error: `HOP has no property ${JSON.stringify(property.slice(0, 100))}; use address, name or asn` }
+        ? { error: `HOP has no property ${JSON.stringify(shortened(property, 100))}; use address, name or asn` }
         : { value: values };
     },
     JSON_RESPONSE: () => ({ value: response }),
@@ -83,7 +84,7 @@ function latencyFor(latency: FinalLatency, property: string): { value: unknown }
   const name = property === '' ? 'avg' : property;
   if (!Object.hasOwn(latency, name)) {
     return {
-      error: `RESPONSE_TIME has no property ${JSON.stringify(property.slice(0, 100))}; use avg, min, max or stdDev`,
+      error: `RESPONSE_TIME has no property ${JSON.stringify(shortened(property, 100))}; use avg, min, max or stdDev`,
     };
   }
   const value = latency[name as keyof FinalLatency]; // hasOwn has confirmed it
