@@ -73,7 +73,9 @@ export function assertionsOf(
     HOP: ({ property }) => {
       const values = Object.hasOwn(present, property) ? present[property] : undefined;
       return values === undefined
-        ? { error: `HOP has no property ${JSON.stringify(shortened(property, 100))}; use address, name or asn` }
+        ? {
+            error: `HOP has no property ${JSON.stringify(shortened(property, 100))}; use address, name or asn`,
+          }
         : { value: values };
     },
     JSON_RESPONSE: () => ({ value: response }),
