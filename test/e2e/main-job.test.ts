@@ -178,11 +178,11 @@ describe.sequential('dev', () => {
       // Without permission for ICMP, the result is errored.
       expect(['passed', 'errored ICMP_UNAVAILABLE']).toContain(icmp);
     };
-    await vi.waitFor(shown, { timeout: 60_000, interval: 500 });
+    await vi.waitFor(shown, { timeout: 90_000, interval: 500 });
     // The summary reads the results from the service, so it may be printed later.
     const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW"/;
     await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 45_000, interval: 100 });
-  }, 110_000);
+  }, 150_000);
 
   test.skipIf(!hasPlaywright)(
     'shows browser and multi-step results, with traces that open, once the runtime is there',
