@@ -203,7 +203,7 @@ describe('attempts', () => {
     peer.add(
       tcpJob(await target(true), {
         request: { data: 'x' },
-        deadline: new Date(Date.now() + 1000).toISOString(),
+        deadline: new Date(Date.now() + 3000).toISOString(),
       }),
     );
     await until(() => finals().length === 1, 'a final result');

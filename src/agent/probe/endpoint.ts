@@ -85,7 +85,7 @@ type Misuse = { status: number; why: string };
 
 /** What a request asks for, or why it cannot be answered. */
 function wantedProbe({ url, headers }: IncomingMessage, modules: ProbeModules): Wanted | Misuse {
-  const parameters = new URL(url ?? '/', 'http://agent').searchParams;
+  const parameters = new URL(url ?? '/', 'http://localhost').searchParams;
   const name = parameters.get('module') ?? 'http_2xx';
   const module = modules.get(name === '' ? 'http_2xx' : name);
   if (module === undefined) return { status: 400, why: `Unknown module ${JSON.stringify(name)}` };

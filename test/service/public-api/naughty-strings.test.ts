@@ -146,7 +146,9 @@ function reachable(value: unknown, place: Place, { method, path }: Operation): F
   };
   set(body['triggerIncident'], 'serviceId', everything.ids['service']);
   const { assertions } = (body['request'] ?? {}) as Fields;
-  if (Array.isArray(assertions)) for (const each of assertions) set(each, 'property', '$.a');
+  // The first source of routes has no property.
+  const property = path.includes('traceroute') ? '' : '$.a';
+  if (Array.isArray(assertions)) for (const each of assertions) set(each, 'property', property);
   // Unique in an account.
   taken += 1;
   if ('script' in body && !('frequency' in body || 'locations' in body))

@@ -179,7 +179,7 @@ describe('documented limits of endpoints', () => {
     );
   });
 
-  test('lists have pages of ten, that of services of twenty', async () => {
+  test('lists have pages of ten, that of services of twenty', { timeout: 60_000 }, async () => {
     const { body: group } = await service.call('POST', '/v2/check-groups', { body: { name: 'Large' } });
     const groupId = Number(group['id']);
     for (let n = 0; n < 11; n++)
