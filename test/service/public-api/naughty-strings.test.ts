@@ -146,9 +146,11 @@ function reachable(value: unknown, place: Place, { method, path }: Operation): F
   };
   set(body['triggerIncident'], 'serviceId', everything.ids['service']);
   const { assertions } = (body['request'] ?? {}) as Fields;
-  // The first source of routes has no property.
-  const property = path.includes('traceroute') ? '' : '$.a';
-  if (Array.isArray(assertions)) for (const each of assertions) set(each, 'property', property);
+  for (const each of Array.isArray(assertions) ? assertions : []) {
+    set(each, 'property', '$.a');
+    if (path.includes('traceroute'))
+      Object.assign(each as Fields, { source: 'JSON_RESPONSE', comparison: 'EQUALS' });
+  }
   // Unique in an account.
   taken += 1;
   if ('script' in body && !('frequency' in body || 'locations' in body))

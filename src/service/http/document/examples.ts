@@ -224,6 +224,12 @@ const changes: { readonly [operationId: string]: Body } = {
     ...often,
     request: { url: 'orders.shop.example', port: 443, grpcConfig: { mode: 'HEALTH' } },
   },
+  createTracerouteCheck: {
+    name: 'Way to the shop',
+    ...often,
+    request: { url: 'shop.example', protocol: 'TCP', port: 443 },
+  },
+  updateTracerouteCheck: { ...slower, maxResponseTime: 6000 },
   updateGrpcCheck: { ...slower, maxResponseTime: 15_000 },
   updateSslCheck: { ...slower, maxResponseTime: 8000 },
   updateBrowserCheck: { ...slower, tags: ['shop', 'paid'] },

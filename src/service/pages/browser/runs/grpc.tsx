@@ -60,7 +60,7 @@ function Entries({ title, entries }: { title: string; entries: unknown }) {
   if (rows.length === 0) return null;
   return (
     <Part title={title}>
-      <Scroll label={title}>
+      <Scroll label={`${title}: all entries`}>
         <table aria-label={title}>
           <thead>
             <tr>
