@@ -102,6 +102,16 @@ const creates: { readonly [operationId: string]: Body } = {
     ...often,
     request: { sslConfig: { hostname: 'shop.example', alertDaysBeforeExpiry: 30 } },
   },
+  createGrpcCheck: {
+    name: 'Orders answer',
+    ...often,
+    request: { url: 'orders.shop.example', port: 443, grpcConfig: { mode: 'HEALTH' } },
+  },
+  createTracerouteCheck: {
+    name: 'Way to the shop',
+    ...often,
+    request: { url: 'shop.example', protocol: 'TCP', port: 443 },
+  },
   createBrowserCheck: {
     name: 'Buy a book',
     frequency: 15,
@@ -219,16 +229,6 @@ const changes: { readonly [operationId: string]: Body } = {
   updateTcpCheck: { ...slower, maxResponseTime: 4000 },
   updateDnsCheck: { ...slower, maxResponseTime: 800 },
   updateIcmpCheck: { ...slower, maxPacketLossThreshold: 10 },
-  createGrpcCheck: {
-    name: 'Orders answer',
-    ...often,
-    request: { url: 'orders.shop.example', port: 443, grpcConfig: { mode: 'HEALTH' } },
-  },
-  createTracerouteCheck: {
-    name: 'Way to the shop',
-    ...often,
-    request: { url: 'shop.example', protocol: 'TCP', port: 443 },
-  },
   updateTracerouteCheck: { ...slower, maxResponseTime: 6000 },
   updateGrpcCheck: { ...slower, maxResponseTime: 15_000 },
   updateSslCheck: { ...slower, maxResponseTime: 8000 },

@@ -166,7 +166,8 @@ const shown = {
         ],
       },
       routeChange: {
-        previousResultId: 'x',
+        // Only the address of a link has it.
+        previousResultId: 1,
         previousStartedAt: 'x',
         hops: [{ hop: 'x', before: ['x'], after: ['x'] }],
       },
