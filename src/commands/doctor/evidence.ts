@@ -25,10 +25,7 @@ async function traces(signal: AbortSignal): Promise<Verdict> {
       'check whether a firewall drops connections to this machine itself',
     );
   }
-  if (found.way !== 'tcp') {
-    return note('by UDP only', 'traceroute checks by TCP need Linux 5.8; those by UDP and ICMP run');
-  }
-  return ok('without privileges, by TCP and UDP');
+  return ok('without privileges, by TCP');
 }
 
 /** Captures the packets that a trace sends. */

@@ -47,8 +47,7 @@ export function jsonAnswer(message: DnsMessage, asked: number): JsonAnswer {
   };
 }
 
-/** A record as a line of a zone file, with a tab between fields. Data that cannot be read are shown in hexadecimal. */
-export function recordLine(bytes: Buffer, record: DnsRecord): string {
+function recordLine(bytes: Buffer, record: DnsRecord): string {
   let data: string;
   try {
     data = presentRdata(bytes, record);

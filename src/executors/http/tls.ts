@@ -33,8 +33,7 @@ export function defaultSecureContext(): SecureContext {
  */
 export function handshake(
   socket: Socket,
-  // http2: whether HTTP/2 is offered besides HTTP/1.1; null = no protocol is named at all.
-  options: { host: string; context: SecureContext; http2: boolean | null; signal: AbortSignal },
+  options: { host: string; context: SecureContext; http2: boolean; signal: AbortSignal },
 ): Promise<Handshake> {
   const { signal } = options;
   const host = options.host.endsWith('.') ? options.host.slice(0, -1) : options.host;
@@ -45,7 +44,7 @@ export function handshake(
       // RFC 6066 section 3: an address is not a server name.
       ...(isIP(host) === 0 ? { servername: host } : {}),
       secureContext: options.context,
-      ...(options.http2 === null ? {} : { ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'] }),
+      ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
       rejectUnauthorized: false,
       checkServerIdentity,
     });

@@ -10,7 +10,6 @@ import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, typ
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 import { codeOf } from '../../system-errors.ts';
-import { closePrepared, nothingPrepared, runStatement, type Prepared } from './embedded-statement.ts';
 
 /**
  * jit=off: compiling a query costs more than running one here. shared_buffers is small because the system's file
@@ -134,13 +133,11 @@ function embeddedDb(
     }
   }
 
-  /** `hold` lets nothing else run: outside of a transaction also no transaction, inside of one no other statement of it. */
-  function statements(
-    target: PGlite | Transaction,
-    { hold, prepared }: { hold: <T>(run: () => Promise<T>) => Promise<T>; prepared: Prepared | null },
-  ): Pick<Db, 'query' | 'exec' | 'notify'> {
-    const query = async <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> =>
-      timed(sql, () => hold(() => runStatement<Row>(engine, { sql, params, prepared })));
+  function statements(target: PGlite | Transaction): Pick<Db, 'query' | 'exec' | 'notify'> {
+    const query = async <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> => {
+      const result = await timed(sql, () => target.query<Row>(sql, [...params]));
+      return result.rows;
+    };
     return {
       query,
       exec: async (sql) => void (await timed(sql, () => target.exec(sql))),
@@ -148,16 +145,10 @@ function embeddedDb(
     };
   }
 
-  function within(transaction: Transaction, prepared: Prepared): Db {
+  function within(transaction: Transaction): Db {
     const db: Db = {
       kind: 'embedded',
-      ...statements(transaction, {
-        prepared,
-        hold: async (run) => {
-          if (transaction.closed) throw new Error('the transaction is over');
-          return engine.runExclusive(run);
-        },
-      }),
+      ...statements(transaction),
       tx: (fn) => fn(db),
       listen: () => Promise.reject(new Error('listen is not for transactions')),
       close: () => Promise.reject(new Error('close is not for transactions')),
@@ -167,22 +158,8 @@ function embeddedDb(
 
   return {
     kind: 'embedded',
-    ...statements(engine, {
-      prepared: null,
-      hold: async (run) => {
-        await engine._checkReady();
-        return engine._runExclusiveTransaction(() => engine.runExclusive(run));
-      },
-    }),
-    tx: (fn) =>
-      engine.transaction(async (transaction) => {
-        const prepared = nothingPrepared();
-        try {
-          return await fn(within(transaction, prepared));
-        } finally {
-          await engine.runExclusive(() => closePrepared(engine, prepared));
-        }
-      }),
+    ...statements(engine),
+    tx: (fn) => engine.transaction((transaction) => fn(within(transaction))),
     listen: async (channel, fn) => {
       const stop = await engine.listen(checkChannel(channel), fn);
       return async () => {

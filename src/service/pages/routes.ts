@@ -47,7 +47,6 @@ const areas = [
   'services',
   'locations',
   'reports',
-  'projects',
   'settings',
   'variables',
   'snippets',

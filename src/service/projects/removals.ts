@@ -1,5 +1,6 @@
+import { differencesOf } from './differences.ts';
 import { kinds, type ResourceType } from './kinds.ts';
-import { changesOfOthers, keyOf, type Work } from './plan.ts';
+import { keyOf, type Work } from './plan.ts';
 import { by, refused } from './requests.ts';
 import type { Binding } from './statements.ts';
 
@@ -18,7 +19,7 @@ export async function removeAll(
 
 async function remove(work: Work, binding: Binding): Promise<void> {
   work.step();
-  const { type, logicalId, physicalId, isProtected } = binding;
+  const { type, logicalId, physicalId, isProtected, state } = binding;
   const before = work.states.get(keyOf(type, physicalId));
   const keeps = before !== undefined && (work.input.preserves || isProtected);
   if (before !== undefined && !keeps) {
@@ -34,7 +35,7 @@ async function remove(work: Work, binding: Binding): Promise<void> {
     physicalId,
     action: keeps ? 'DETACHED' : 'DELETE',
     differences: [],
-    changedByOthers: before === undefined ? [] : changesOfOthers(work, binding, before),
+    changedByOthers: before === undefined ? [] : differencesOf(state, before.state),
     notice:
       before === undefined
         ? 'was deleted by others'

@@ -17,13 +17,7 @@ import { dayText, durationText, wordOf } from './words.ts';
  * users are escaped.
  */
 
-export function pageHtml(
-  view: PageView,
-  {
-    canSubscribe,
-    theme,
-  }: { canSubscribe: boolean; /** Address of its colours; absent = the page's own. */ theme?: string },
-): string {
+export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boolean }): string {
   const { page, state, cards, open, past, running, scheduled, pastMaintenances, now } = view;
   const [first] = cards;
   const main = [
@@ -52,8 +46,7 @@ export function pageHtml(
     section(`Maintenance of the past ${pastMaintenanceDays} days`, pastMaintenances.map(maintenanceHtml)),
     `<footer>As of ${time(now)}. <a href="/status/${page.url}/feed.atom">Feed</a></footer>`,
   ].join('\n');
-  const title = `${page.title ?? page.name}: ${bannerOf(state)}`;
-  return documentHtml(page, { title, main, ...(theme === undefined ? {} : { theme }) });
+  return documentHtml(page, { title: `${page.title ?? page.name}: ${bannerOf(state)}`, main });
 }
 
 const subscribeHtml = (url: string) =>

@@ -45,10 +45,8 @@ if (canUseNamespaces && !canGrantByFile) {
 
 export type ChildFolder = { withAddon: string; withoutAddon: string; remove: () => void };
 
-const pingChild = join(root, 'test', 'executors', 'icmp', 'ping-child.ts');
-
-/** A program compiled where every user may read it, once with the addon and once without. */
-export function compileChild(program = pingChild): ChildFolder {
+/** ping-child.ts compiled where every user may read it, once with the addon and once without. */
+export function compileChild(): ChildFolder {
   const folder = mkdtempSync(join(tmpdir(), 'location-agent-ping-'));
   chmodSync(folder, 0o755);
   const withoutAddon = join(folder, 'without');
@@ -62,7 +60,7 @@ export function compileChild(program = pingChild): ChildFolder {
       typeRoots: [join(root, 'node_modules', '@types')],
     },
     include: [join(root, 'src', '**', '*.d.ts')],
-    files: [program],
+    files: [join(root, 'test', 'executors', 'icmp', 'ping-child.ts')],
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
   execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', folder], {

@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact';
 import { every } from '../base/words.ts';
 import { Status } from '../parts/status.tsx';
 import { Ago } from '../parts/time.tsx';
-import { WaitText } from '../parts/wait.tsx';
 import { targetOf, typeWords, type Check, type InShort } from './types.ts';
 
 /** What the check is and how it is doing. */
@@ -44,7 +43,7 @@ export function Head({
       </p>
       {inShort?.waits && (
         <p class="note warn" role="status">
-          <WaitText wait={inShort.waits} />
+          {inShort.waits.message}
         </p>
       )}
       {inShort?.reason && (

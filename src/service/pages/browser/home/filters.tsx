@@ -62,8 +62,6 @@ const types = [
   'DNS',
   'ICMP',
   'SSL',
-  'GRPC',
-  'TRACEROUTE',
   'HEARTBEAT',
 ] as const;
 const sortTitles: { readonly [S in Sort]: string } = {
@@ -239,7 +237,7 @@ function usePlaces() {
     isRead.current = true;
     Promise.all([
       getList<{ slugName: string; name: string }>('/v1/private-locations?limit=100'),
-      getList<{ region: string; name: string }>('/v1/locations'),
+      getList<{ region: string; name: string }>('/v1/locations?limit=100'),
     ]).then(
       ([own, shared]) =>
         setPlaces([

@@ -1,5 +1,3 @@
-import type { Wait } from '../base/wait.ts';
-
 /** What `GET /v1/checks-overview` returns. */
 
 export const states = ['failing', 'errored', 'degraded', 'waiting', 'passing', 'paused'] as const;
@@ -31,7 +29,7 @@ export type Entry = {
   readonly p95: number | null;
   readonly lastRunAt: string | null;
   readonly nextRunAt: string | null;
-  readonly waits: Wait | null;
+  readonly waits: { readonly reason: string; readonly message: string; readonly until: string | null } | null;
 };
 
 export type Overview = {

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useMay } from '../base/user.ts';
 import { errorAt } from '../parts/form/field.tsx';
-import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
 import { AreaField, ChoiceField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
@@ -113,7 +112,6 @@ function Editor({
         error={errorAt(errors, 'description')}
         onChange={(value) => change({ description: value })}
       />
-      <AsText method="PUT" path={path} body={body} />
     </Form>
   );
 }

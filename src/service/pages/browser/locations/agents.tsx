@@ -1,9 +1,7 @@
-import { bytes } from '../base/words.ts';
 import { Empty } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
 import { Ago, lasting } from '../parts/time.tsx';
-import type { Condition, LocationLoad } from './types.ts';
-import { AgentWarnings } from './warnings.tsx';
+import type { LocationLoad } from './types.ts';
 
 /** The agents of a location and its lanes now. */
 
@@ -14,23 +12,9 @@ const slotsOf = (slots: { readonly [lane: string]: number }) =>
     .map(([lane, count]) => `${lane} ${count}`)
     .join(', ') || 'none';
 
-/** Results that the service has not got from the agent yet. */
-function Outbox({ condition }: { condition: Condition | null }) {
-  if (condition === null) return <span class="soft">not reported</span>;
-  const { results, bytes: size, oldestSeconds } = condition.outbox;
-  if (results === 0) return <>empty</>;
-  return (
-    <>
-      {results} {results === 1 ? 'result' : 'results'}, {bytes(size)}
-      <div class="soft">the oldest waits {lasting(oldestSeconds * 1000)}</div>
-    </>
-  );
-}
-
 export function Agents({ load }: { load: LocationLoad }) {
   return (
     <>
-      <AgentWarnings agents={load.agents} />
       <section class="card flush" aria-labelledby="agents">
         <h2 id="agents" class="card-title">
           Agents
@@ -48,7 +32,6 @@ export function Agents({ load }: { load: LocationLoad }) {
                 <th scope="col">Version</th>
                 <th scope="col">Slots by lane</th>
                 <th scope="col">Running</th>
-                <th scope="col">Outbox</th>
                 <th scope="col">Last contact</th>
               </tr>
             </thead>
@@ -83,9 +66,6 @@ export function Agents({ load }: { load: LocationLoad }) {
                     <div class="soft">{agent.checkTypes.join(', ')}</div>
                   </td>
                   <td data-title="Running">{agent.running}</td>
-                  <td data-title="Outbox">
-                    <Outbox condition={agent.condition} />
-                  </td>
                   <td data-title="Last contact">
                     <Ago at={agent.lastSeen} />
                   </td>

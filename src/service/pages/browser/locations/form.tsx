@@ -1,5 +1,4 @@
-import { AsText } from '../parts/form/as-text.tsx';
-import { Form, useForm } from '../parts/form/form.tsx';
+import { AsText, Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { WordsField } from '../parts/form/lists.tsx';
@@ -114,12 +113,7 @@ export function LocationForm({
           onChange={(allowedNetworks) => change({ allowedNetworks })}
         />
       )}
-      <AsText
-        method={method}
-        path={path}
-        body={body}
-        resource={{ kind: 'private-location', name: body.slugName }}
-      />
+      <AsText method={method} path={path} body={body} />
     </Form>
   );
 }

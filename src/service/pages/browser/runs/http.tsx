@@ -17,7 +17,6 @@ export function Http({ run }: { run: Run }) {
           facts={[
             ['Method', request['method']],
             ['URL', request['url']],
-            ['Error', object(run.details)['requestError']],
           ]}
         />
         <Headers headers={request['headers']} label="Request headers" />
@@ -45,8 +44,7 @@ export function Http({ run }: { run: Run }) {
 
 const maxText = 200_000;
 
-/** A body as text, folded JSON or an image. */
-export function Body({ of, label }: { of: Fields; label: string }) {
+function Body({ of, label }: { of: Fields; label: string }) {
   const { body } = of;
   const [isRaw, setRaw] = useState(false);
   if (body === undefined || body === null || body === '') return null;

@@ -14,15 +14,13 @@ export type SuiteRun = {
 
 const height = 70;
 const width = 12;
-/** Places for at least so many runs, so that few bars stay narrow. */
-const minSlots = 30;
+const slots = 30;
 
 /** Bars of the last runs, oldest first: duration of each run, and what became of its tests. */
-export function suiteCharts(runs: readonly SuiteRun[], most: number) {
-  const shown = runs.slice(0, most).reverse();
-  const slots = Math.max(minSlots, shown.length);
+export function suiteCharts(runs: readonly SuiteRun[]) {
+  const shown = runs.slice(0, slots).reverse();
   const longest = Math.max(1, ...shown.map(({ responseTime }) => responseTime));
-  const mostTests = Math.max(1, ...shown.map(({ totals }) => count(object(totals)['tests'])));
+  const most = Math.max(1, ...shown.map(({ totals }) => count(object(totals)['tests'])));
   const start = slots - shown.length;
   return (
     <div class="grid">
@@ -56,8 +54,7 @@ export function suiteCharts(runs: readonly SuiteRun[], most: number) {
       </figure>
       <figure class="chart">
         <figcaption>
-          Test status{' '}
-          <span class="soft">{mostTests === 1 ? 'at most 1 test' : `at most ${mostTests} tests`}</span>
+          Test status <span class="soft">{most} tests at most</span>
         </figcaption>
         <svg
           class="suite-bars"
@@ -69,7 +66,7 @@ export function suiteCharts(runs: readonly SuiteRun[], most: number) {
           {shown.map((run, at) => (
             <g key={run.id}>
               <title>{`${totalsText(run.totals) || 'no tests'}, ${moment(run.startedAt)}`}</title>
-              {stack(run, (start + at) * width, mostTests)}
+              {stack(run, (start + at) * width, most)}
             </g>
           ))}
         </svg>

@@ -1,9 +1,7 @@
 import { apiSections, urlSections } from './http.ts';
-import { grpcSections } from './grpc.ts';
 import { dnsSections, icmpSections, tcpSections } from './probes.ts';
 import type { Row, Section } from './row.ts';
 import { sslSections } from './ssl.ts';
-import { tracerouteSections } from './traceroute.ts';
 import { browserSections, multiStepSections, suiteSections } from './scripts.ts';
 import { agenticSections, heartbeatSections } from './service-checks.ts';
 
@@ -16,15 +14,18 @@ export type CheckForm = {
   /** One sentence for those who choose a type. */
   readonly about: string;
   readonly sections: readonly Section[];
+  /** Whether `location-agent run` takes a file with this check. */
+  readonly hasFile: boolean;
   /** Whether a test run is possible. */
   readonly isRun: boolean;
 };
 
-const run = { isRun: true };
+const probe = { hasFile: true, isRun: true };
+const script = { hasFile: false, isRun: true };
 
 export const checkForms: readonly CheckForm[] = [
   {
-    ...run,
+    ...probe,
     type: 'URL',
     path: 'url',
     title: 'URL check',
@@ -32,7 +33,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: urlSections,
   },
   {
-    ...run,
+    ...probe,
     type: 'API',
     path: 'api',
     title: 'API check',
@@ -40,7 +41,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: apiSections,
   },
   {
-    ...run,
+    ...script,
     type: 'BROWSER',
     path: 'browser',
     title: 'Browser check',
@@ -48,7 +49,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: browserSections,
   },
   {
-    ...run,
+    ...script,
     type: 'MULTI_STEP',
     path: 'multistep',
     title: 'Multi-step check',
@@ -56,7 +57,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: multiStepSections,
   },
   {
-    ...run,
+    ...script,
     type: 'PLAYWRIGHT',
     path: 'playwright',
     title: 'Playwright suite',
@@ -64,7 +65,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: suiteSections,
   },
   {
-    ...run,
+    ...probe,
     type: 'TCP',
     path: 'tcp',
     title: 'TCP check',
@@ -72,7 +73,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: tcpSections,
   },
   {
-    ...run,
+    ...probe,
     type: 'DNS',
     path: 'dns',
     title: 'DNS check',
@@ -80,7 +81,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: dnsSections,
   },
   {
-    ...run,
+    ...probe,
     type: 'ICMP',
     path: 'icmp',
     title: 'ICMP check',
@@ -88,7 +89,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: icmpSections,
   },
   {
-    ...run,
+    ...probe,
     type: 'SSL',
     path: 'ssl',
     title: 'SSL check',
@@ -96,22 +97,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: sslSections,
   },
   {
-    ...run,
-    type: 'GRPC',
-    path: 'grpc',
-    title: 'gRPC check',
-    about: 'Calls a gRPC method, or asks the health service.',
-    sections: grpcSections,
-  },
-  {
-    ...run,
-    type: 'TRACEROUTE',
-    path: 'traceroute',
-    title: 'Traceroute check',
-    about: 'Finds the routers on the way to a host, with loss and times.',
-    sections: tracerouteSections,
-  },
-  {
+    hasFile: false,
     isRun: false,
     type: 'HEARTBEAT',
     path: 'heartbeat',
@@ -120,7 +106,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: heartbeatSections,
   },
   {
-    ...run,
+    ...script,
     type: 'AGENTIC',
     path: 'agentic',
     title: 'Agentic check',
