@@ -130,6 +130,9 @@ EXPOSE 8081 4400
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 CMD ["health-probe"]
 ENTRYPOINT ["tini", "--", "location-agent"]
 CMD ["start"]
+# The name under which a release publishes this image: the service shows it in the commands that start agents.
+ARG AGENT_IMAGE=
+ENV SERVICE_AGENT_IMAGE=${AGENT_IMAGE}
 # Without arguments, the labels that nobody knows are empty. scripts/images.mjs and the release set all of them.
 ARG VERSION=0.1.0
 ARG REVISION=

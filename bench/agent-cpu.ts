@@ -1,7 +1,8 @@
 /**
  * CPU per probe on the agent's whole path (from job to sent result), compared with Debian's prometheus-blackbox-exporter on the
- * same targets, 32 in flight. Limits, relative to the exporter: URL, TCP, ICMP and SSL 0.6, HTTPS 1. SSL is
- * compared with the exporter's tcp module over TLS, which reports the expiry of the presented certificates.
+ * same targets, 32 in flight. Limits, relative to the exporter: URL, TCP, ICMP, SSL and GRPC 0.6, HTTPS 1. SSL is
+ * compared with the exporter's tcp module over TLS, which reports the expiry of the presented certificates. The rows
+ * /probe send the same requests to the agent's own /probe; their limit is 0.6, too.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
@@ -36,11 +37,11 @@ if (!existsSync(blackbox) && process.getuid?.() === 0) {
 }
 
 const certificates = makeCertificates(folder);
-const targets = await startChild<{ http: number; https: number; tcp: number }>(
+const targets = await startChild<{ http: number; https: number; tcp: number; grpc: number }>(
   join(import.meta.dirname, 'lib', 'targets-process.js'),
   [certificates.cert, certificates.key],
 );
-const { http, https, tcp } = targets.hello;
+const { http, https, tcp, grpc } = targets.hello;
 const url = (address: string) => ({
   checkType: 'URL',
   request: {
@@ -92,6 +93,21 @@ const cases = [
     },
   },
   {
+    name: 'grpc',
+    limit: 0.6,
+    module: 'grpc',
+    target: `127.0.0.1:${grpc}`,
+    job: {
+      checkType: 'GRPC',
+      clientCertificates: [],
+      request: Value.Default(requestSchemas.GRPC, {
+        url: '127.0.0.1',
+        port: grpc,
+        grpcConfig: { mode: 'HEALTH', tls: false },
+      }),
+    },
+  },
+  {
     name: 'icmp',
     limit: 0.6,
     module: 'icmp',
@@ -105,6 +121,70 @@ const cases = [
   },
 ];
 
+const healthPort = 19_081;
+/** The modules that /probe of the agent is measured with. */
+const probeLimit = 0.6;
+const probed = new Set(['http', 'tcp', 'icmp']);
+
+/** The file of modules, for both programs. */
+const config = join(folder, 'blackbox.json'); // YAML is a superset of JSON
+writeFileSync(
+  config,
+  JSON.stringify({
+    modules: {
+      http_2xx: {
+        prober: 'http',
+        http: { preferred_ip_protocol: 'ip4', tls_config: { ca_file: certificates.ca } },
+      },
+      tcp_connect: { prober: 'tcp', tcp: { preferred_ip_protocol: 'ip4' } },
+      tcp_tls: {
+        prober: 'tcp',
+        tcp: { preferred_ip_protocol: 'ip4', tls: true, tls_config: { ca_file: certificates.ca } },
+      },
+      icmp: { prober: 'icmp', icmp: { preferred_ip_protocol: 'ip4' } },
+      grpc: { prober: 'grpc', grpc: { preferred_ip_protocol: 'ip4' } },
+    },
+  }),
+);
+
+/** Sends probes to a /probe, 32 at a time. Returns the number of failed ones. */
+async function probeAll(
+  { port, module, target }: { port: number; module: string; target: string },
+  count: number,
+): Promise<number> {
+  const agent = new Agent({ keepAlive: true, maxSockets: inFlight });
+  const path = `/probe?module=${module}&target=${encodeURIComponent(target)}`;
+  const probe = () =>
+    new Promise<boolean>((done) => {
+      get({ host: '127.0.0.1', port, path, agent }, (response) => {
+        let text = '';
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        response.on('end', () => done(/^probe_success 1$/m.test(text)));
+      }).on('error', () => done(false));
+    });
+  let left = count;
+  let bad = 0;
+  const lane = async () => {
+    while (left-- > 0) if (!(await probe())) bad++;
+  };
+  await Promise.all(Array.from({ length: inFlight }, lane));
+  agent.destroy();
+  return bad;
+}
+
+/** CPU milliseconds per probe that a program answers. */
+async function measureProbes(
+  pid: number,
+  one: { port: number; module: string; target: string },
+  name: string,
+): Promise<number> {
+  await probeAll(one, 1000);
+  const before = cpuMs(pid);
+  const bad = await probeAll(one, probes);
+  if (bad > 0) console.log(`${name}: ${bad} of ${probes} failed`);
+  return (cpuMs(pid) - before) / probes;
+}
+
 /** CPU milliseconds per probe of the agent, by case. */
 async function measureAgent(): Promise<{ perProbe: Map<string, number>; idleMb: number; busyMb: number }> {
   const peer = await startProtocolPeer();
@@ -115,7 +195,10 @@ async function measureAgent(): Promise<{ perProbe: Map<string, number>; idleMb: 
       API_KEY: 'pl_00000000000000000000000000000000',
       SERVICE_URL: peer.url,
       UPTIME_CONCURRENCY: String(inFlight),
-      AGENT_HEALTH_PORT: '0',
+      AGENT_HEALTH_PORT: String(healthPort),
+      AGENT_HEALTH_HOST: '127.0.0.1',
+      PROBE_CONFIG: config,
+      PROBE_TARGETS: '*',
       AGENT_DATA_DIR: join(folder, 'agent'),
       NODE_EXTRA_CA_CERTS: certificates.ca,
       LOG_LEVEL: 'WARN',
@@ -132,6 +215,13 @@ async function measureAgent(): Promise<{ perProbe: Map<string, number>; idleMb: 
     perProbe.set(name, (cpuMs(pid) - before) / probes);
     if (statuses['passed'] !== probes) console.log(`agent, ${name}: ${JSON.stringify(statuses)}`);
   }
+  for (const { name, module, target } of cases.filter((one) => probed.has(one.name))) {
+    const port = healthPort;
+    perProbe.set(
+      `/probe ${name}`,
+      await measureProbes(pid, { port, module, target }, `agent, /probe ${name}`),
+    );
+  }
   const busyMb = rssMb(pid);
   await stopChild(agent);
   peer.close();
@@ -141,25 +231,6 @@ async function measureAgent(): Promise<{ perProbe: Map<string, number>; idleMb: 
 /** CPU milliseconds per probe of the exporter, by case; each probe is one request to it. */
 async function measureBlackbox(): Promise<Map<string, number> | null> {
   if (!existsSync(blackbox)) return null;
-  const config = join(folder, 'blackbox.json'); // YAML is a superset of JSON
-  const httpModule = {
-    prober: 'http',
-    http: { preferred_ip_protocol: 'ip4', tls_config: { ca_file: certificates.ca } },
-  };
-  writeFileSync(
-    config,
-    JSON.stringify({
-      modules: {
-        http_2xx: httpModule,
-        tcp_connect: { prober: 'tcp', tcp: { preferred_ip_protocol: 'ip4' } },
-        tcp_tls: {
-          prober: 'tcp',
-          tcp: { preferred_ip_protocol: 'ip4', tls: true, tls_config: { ca_file: certificates.ca } },
-        },
-        icmp: { prober: 'icmp', icmp: { preferred_ip_protocol: 'ip4' } },
-      },
-    }),
-  );
   const port = 19_115;
   const exporter = spawn(
     blackbox,
@@ -168,41 +239,14 @@ async function measureBlackbox(): Promise<Map<string, number> | null> {
       stdio: ['ignore', 'ignore', 'inherit'],
     },
   );
-  const agent = new Agent({ keepAlive: true, maxSockets: inFlight });
-  const probe = (path: string) =>
-    new Promise<boolean>((done) => {
-      get({ host: '127.0.0.1', port, path, agent }, (response) => {
-        let text = '';
-        response.on('data', (chunk: Buffer) => (text += chunk.toString()));
-        response.on('end', () => done(/^probe_success 1$/m.test(text)));
-      }).on('error', () => done(false));
-    });
-  for (
-    let tries = 0;
-    tries < 50 && !(await probe(`/probe?module=tcp_connect&target=127.0.0.1:${tcp}`));
-    tries++
-  ) {
+  const isReady = { port, module: 'tcp_connect', target: `127.0.0.1:${tcp}` };
+  for (let tries = 0; tries < 50 && (await probeAll(isReady, 1)) > 0; tries++) {
     await new Promise((done) => setTimeout(done, 100));
   }
   const perProbe = new Map<string, number>();
   for (const { name, module, target } of cases) {
-    const path = `/probe?module=${module}&target=${encodeURIComponent(target)}`;
-    const run = async (count: number) => {
-      let left = count;
-      let bad = 0;
-      const lane = async () => {
-        while (left-- > 0) if (!(await probe(path))) bad++;
-      };
-      await Promise.all(Array.from({ length: inFlight }, lane));
-      return bad;
-    };
-    await run(1000);
-    const before = cpuMs(exporter.pid ?? 0);
-    const bad = await run(probes);
-    perProbe.set(name, (cpuMs(exporter.pid ?? 0) - before) / probes);
-    if (bad > 0) console.log(`exporter, ${name}: ${bad} of ${probes} failed`);
+    perProbe.set(name, await measureProbes(exporter.pid ?? 0, { port, module, target }, `exporter, ${name}`));
   }
-  agent.destroy();
   await stopChild(exporter);
   return perProbe;
 }
@@ -214,15 +258,19 @@ try {
   console.log(
     `agent memory: ${ours.idleMb.toFixed(0)} MB idle, ${ours.busyMb.toFixed(0)} MB after the load\n`,
   );
-  console.log('          agent      exporter   ratio   limit');
+  console.log('                agent      exporter   ratio   limit');
   let worst:
     { name: string; ours: number; peer: number | null; limit: number; ratio: number | null } | undefined;
-  for (const { name, limit } of cases) {
+  const rows = [
+    ...cases.map(({ name, limit }) => ({ name, limit, peerName: name })),
+    ...[...probed].map((name) => ({ name: `/probe ${name}`, limit: probeLimit, peerName: name })),
+  ];
+  for (const { name, limit, peerName } of rows) {
     const mine = ours.perProbe.get(name) ?? Number.NaN;
-    const peer = theirs?.get(name) ?? null;
+    const peer = theirs?.get(peerName) ?? null;
     const ratio = peer === null ? null : mine / peer;
     console.log(
-      `${name.padEnd(6)} ${mine.toFixed(3).padStart(7)} ms  ${(peer?.toFixed(3) ?? '-').padStart(7)} ms ${(ratio?.toFixed(2) ?? '-').padStart(7)} ${limit.toFixed(2).padStart(7)}`,
+      `${name.padEnd(12)} ${mine.toFixed(3).padStart(7)} ms  ${(peer?.toFixed(3) ?? '-').padStart(7)} ms ${(ratio?.toFixed(2) ?? '-').padStart(7)} ${limit.toFixed(2).padStart(7)}`,
     );
     if (worst === undefined || (ratio ?? 0) / limit > (worst.ratio ?? 0) / worst.limit)
       worst = { name, ours: mine, peer, limit, ratio };

@@ -1,98 +1,139 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createLog } from '../src/log.ts';
-import { buildApp } from '../src/service/app.ts';
-import { migrate } from '../src/service/db/migrate.ts';
-import { openDatabase } from '../src/service/db/open-database.ts';
-import { createBackground } from '../src/service/engine/background.ts';
-import { createEncryption } from '../src/service/engine/encryption.ts';
-import { uuidv7 } from '../src/service/engine/ids.ts';
+import { dirname, join, resolve } from 'node:path';
+import { isFields, parsedJson } from '../src/json-values.ts';
+import { postgresBinaries, startPostgres } from '../test/helpers/service/postgres.ts';
 
-/** A project of 1,000 checks on the embedded database: the plan of new checks, their deployment, and a plan without changes. */
+/**
+ * The real commands on a project of 1,000 resources of many kinds in 1,000 files: apply into an empty account, a plan without
+ * changes, and an export. With the embedded database, and with PostgreSQL where its binaries are.
+ */
 
 const limitSeconds = 10;
-const checks = 1000;
-const log = createLog({ level: 'WARN', scrub: (line) => line });
+const main = resolve(import.meta.dirname, '../src/main.js');
 
-const resources = [
-  {
-    type: 'alert-channel',
-    logicalId: 'mail',
-    payload: { type: 'EMAIL', config: { address: 'ops@shop.example' } },
-  },
-  ...Array.from({ length: checks }, (_, number) => ({
-    type: 'check',
-    logicalId: `check-${number}`,
-    payload: {
-      checkType: 'URL',
-      name: `Check ${number}`,
-      locations: ['eu-west-1'],
-      tags: ['shop'],
-      request: { url: `https://shop.example/${number}` },
-      alertChannelSubscriptions: [{ alertChannelId: { ref: 'mail' }, activated: true }],
-    },
-  })),
+/** How many there are of each kind; 1,000 in all. */
+const numbers = { channels: 10, snippets: 20, variables: 40, groups: 20, windows: 10, checks: 900 };
+
+const requests: readonly (readonly [string, string])[] = [
+  ['URL', 'request: { url: "https://shop.example/%" }'],
+  ['API', 'request: { url: "https://shop.example/%", headers: [{ key: a, value: b }] }'],
+  ['TCP', 'request: { hostname: shop.example, port: 443 }'],
+  ['DNS', 'request: { query: shop.example, recordType: A }'],
+  ['ICMP', 'request: { hostname: shop.example }'],
+  ['BROWSER', 'scriptFile: ./%.spec.ts'],
 ];
 
-async function main(): Promise<void> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'location-agent-bench-'));
-  const db = await openDatabase({ databaseUrl: null, dataDir });
-  await migrate(db);
-  const [id, key] = [uuidv7(), `key_${randomBytes(16).toString('hex')}`];
-  await db.query('insert into accounts (id, name) values ($1, $2)', [id, 'bench']);
-  await db.query(
-    'insert into api_keys (id, account_id, name, key_hash, masked_key) values ($1, $2, $3, $4, $5)',
-    [uuidv7(), id, 'bench', createHash('sha256').update(key).digest(), '...'],
+/** Name and text of each file. */
+function files(): Map<string, string> {
+  const all = new Map([
+    ['project.yaml', 'logicalId: shop\nprojectName: Shop\nchecks:\n  locations: [eu-west-1]\n'],
+  ]);
+  const add = (kind: string, count: number, text: (number: number) => string) => {
+    for (let number = 0; number < count; number++)
+      all.set(
+        `${kind}/${number}.yaml`,
+        `kind: ${kind}\nlogicalId: ${kind}-${number}\n${text(number).replaceAll('%', String(number))}\n`,
+      );
+  };
+  add('alert-channel', numbers.channels, () => 'type: EMAIL\nconfig: { address: ops%@shop.example }');
+  add('snippet', numbers.snippets, () => 'name: snippet-%\nscript: console.log(%)');
+  add('variable', numbers.variables, () => 'key: V_%\nvalue: "%"');
+  add('check-group', numbers.groups, () => 'name: Group %');
+  add(
+    'maintenance-window',
+    numbers.windows,
+    () => 'name: Window %\nstartsAt: "2035-01-01T00:00:00.000Z"\nendsAt: "2035-01-01T01:00:00.000Z"',
   );
-  const background = createBackground({ db, log });
-  const app = await buildApp({ db, encryption: createEncryption('bench'), now: Date.now, background });
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/v1/projects`; // it listens on TCP
-  const call = async (path: string, body?: string): Promise<{ status: number; json: unknown }> => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const answer = await fetch(
-      `${base}${path}`,
-      body === undefined ? { headers } : { method: 'POST', headers, body },
-    );
-    return { status: answer.status, json: await answer.json() };
-  };
-  const body = JSON.stringify({ project: { logicalId: 'shop', name: 'Shop' }, resources });
-  const plan = async () => {
-    const { status, json } = await call('/deploy?dryRun=true', body);
-    if (status !== 200) throw new Error(`${status} ${JSON.stringify(json)}`);
-  };
-  const deploy = async () => {
-    const started = (await call('/deploy', body)).json as { id: string };
-    for (;;) {
-      const { status, json } = await call(`/shop/deployments/${started.id}/completion`);
-      if (status === 408) continue;
-      const ended = json as { status: string; error: unknown };
-      if (ended.status !== 'SUCCEEDED') throw new Error(JSON.stringify(ended.error));
-      return;
-    }
-  };
-  const figures: { [name: string]: { seconds: number; cpuSeconds: number } } = {};
-  for (const [name, work] of [
-    ['plan of new checks', plan],
-    ['deployment', deploy],
-    ['plan without changes', plan],
-  ] as const) {
-    const before = process.cpuUsage();
-    const began = performance.now();
-    await work();
-    const { user, system } = process.cpuUsage(before);
-    const seconds = Number(((performance.now() - began) / 1000).toFixed(2));
-    const cpuSeconds = Number(((user + system) / 1e6).toFixed(2));
-    figures[name] = { seconds, cpuSeconds };
-    console.log(`${name.padEnd(22)} ${seconds} s, ${cpuSeconds} s of processor`);
+  add('check', numbers.checks, (number) => {
+    const [type = '', request = ''] = requests[number % requests.length] ?? [];
+    if (type === 'BROWSER')
+      all.set(
+        `check/${number}.spec.ts`,
+        `import { test } from '@playwright/test';\ntest('${number}', () => undefined);\n`,
+      );
+    const group = `groupId: { ref: check-group-${number % numbers.groups} }`;
+    const channel = `alertChannelSubscriptions: [{ alertChannelId: { ref: alert-channel-${number % numbers.channels} }, activated: true }]`;
+    return `checkType: ${type}\nname: Check %\ntags: [shop]\n${group}\n${channel}\n${request}`;
+  });
+  return all;
+}
+
+type Service = { child: ChildProcess; env: { [name: string]: string } };
+
+async function startService(dataDir: string, databaseUrl: string | null): Promise<Service> {
+  const database =
+    databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, SERVICE_ENCRYPTION_KEY: 'key of a benchmark' };
+  const child = spawn(process.execPath, [main, 'service'], {
+    env: { ...process.env, SERVICE_DATA_DIR: dataDir, SERVICE_PORT: '0', LOG_LEVEL: 'WARN', ...database },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let line = '';
+  for await (const chunk of child.stdout) if ((line += String(chunk)).includes('\n')) break;
+  const ready = parsedJson(line);
+  if (!isFields(ready)) throw new Error(`the service is not ready: ${line}`);
+  const keys = parsedJson(readFileSync(String(ready['keysFile']), 'utf8'));
+  const apiKey = isFields(keys) ? String(keys['apiKey']) : '';
+  return { child, env: { SERVICE_URL: String(ready['serviceUrl']), SERVICE_API_KEY: apiKey } };
+}
+
+/** Runs a command to its end. Throws if it ends with another exit code. Returns seconds. */
+async function timed(args: readonly string[], env: { [name: string]: string }): Promise<number> {
+  const began = performance.now();
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let printed = '';
+  child.stderr.on('data', (chunk) => (printed = (printed + String(chunk)).slice(-2000)));
+  const [code]: unknown[] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${String(code)}: ${printed}`);
+  return Number(((performance.now() - began) / 1000).toFixed(2));
+}
+
+type Figures = { apply: number; planWithoutChanges: number; export: number };
+
+async function measure(name: string, folder: string, databaseUrl: string | null): Promise<Figures> {
+  const work = await mkdtemp(join(tmpdir(), 'location-agent-bench-'));
+  const { child, env } = await startService(join(work, 'data'), databaseUrl);
+  try {
+    const apply = await timed(['apply', folder], env);
+    const planWithoutChanges = await timed(['plan', folder], env);
+    const exported = await timed(['export', join(work, 'exported')], env);
+    const count = (await readdir(join(work, 'exported/checks'))).filter((file) =>
+      file.endsWith('.yaml'),
+    ).length;
+    if (count !== numbers.checks) throw new Error(`${count} checks were exported`);
+    const figures = { apply, planWithoutChanges, export: exported };
+    for (const [step, seconds] of Object.entries(figures))
+      console.log(`${name.padEnd(10)} ${step.padEnd(20)} ${seconds} s`);
+    return figures;
+  } finally {
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+    await rm(work, { recursive: true, force: true });
   }
-  await app.close();
-  await db.close();
-  await rm(dataDir, { recursive: true });
-  const ours = Math.max(...Object.values(figures).map(({ seconds }) => seconds));
+}
+
+async function measureAll(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'location-agent-bench-'));
+  for (const [name, text] of files()) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  }
+  const figures: { [database: string]: Figures } = { embedded: await measure('embedded', folder, null) };
+  const binaries = await postgresBinaries();
+  if (binaries !== null) {
+    const postgres = await startPostgres(binaries);
+    figures['postgres'] = await measure('postgres', folder, postgres.url('postgres'));
+    await postgres.stop();
+  }
+  await rm(folder, { recursive: true });
+  const ours = Math.max(...Object.values(figures).flatMap((one) => Object.values(one)));
   const machine = `${availableParallelism()} x ${cpus()[0]?.model.trim() ?? 'unknown'}, Node ${process.versions.node}`;
   const ratio = Number((ours / limitSeconds).toFixed(2));
   console.log(
@@ -110,4 +151,4 @@ async function main(): Promise<void> {
   process.exitCode = ratio <= 1 ? 0 : 1;
 }
 
-await main();
+await measureAll();

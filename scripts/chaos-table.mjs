@@ -17,6 +17,7 @@ const marks = ['<!-- chaos-table -->', '<!-- /chaos-table -->'];
 const columns = [
   'command',
   'fault',
+  'commit',
   'due runs',
   'survived',
   'lost',
@@ -26,6 +27,7 @@ const columns = [
   'alerts',
   'false alerts',
   'violations',
+  'measured',
 ];
 const counts = ['seed', 'due', 'lost', 'doubled', 'missed', 'errored', 'alerts', 'falseAlerts'];
 
@@ -56,6 +58,13 @@ function measured(file) {
     if (wrong !== undefined) refuse(`${file}, line ${index + 1}: ${wrong} must be a whole number`);
     if (typeof row.name !== 'string' || !Array.isArray(row.violations))
       refuse(`${file}, line ${index + 1}: name must be a text and violations a list`);
+    if (!/^[0-9a-f]*\+?$/.test(row.commit ?? ''))
+      refuse(`${file}, line ${index + 1}: commit must be the short name of a commit`);
+    if (!/^[^\n`<]*$/.test(row.measured ?? ''))
+      refuse(`${file}, line ${index + 1}: measured must be one line of plain text`);
+    for (const [name, value] of Object.entries(row.variables ?? {}))
+      if (!/^CHAOS_[A-Z]+$/.test(name) || !/^[0-9.]+$/.test(value))
+        refuse(`${file}, line ${index + 1}: variables must be numbers of CHAOS_…`);
     rows.set(row.name, row);
   }
   return rows;
@@ -63,6 +72,7 @@ function measured(file) {
 
 /** The cells of a row of figures, in the order of the columns after the fault. */
 const figuresOf = (row) => [
+  row.commit ?? '',
   row.due,
   row.due - row.lost - row.doubled,
   row.lost,
@@ -72,7 +82,11 @@ const figuresOf = (row) => [
   row.alerts,
   row.falseAlerts,
   row.violations.length,
+  (row.measured ?? '').replaceAll('|', '\\|'),
 ];
+
+/** The variables that made its figures, as a shell takes them. */
+const variablesOf = (row) => Object.entries(row.variables ?? {}).map(([name, value]) => `${name}=${value}`);
 
 /** Command and figures that the page has, by scenario. */
 function written(table) {
@@ -133,7 +147,7 @@ const lines = scenarios.map(({ name, about }) => {
   const command =
     row === undefined
       ? (before?.command ?? `\`npm run chaos -- ${name}\``)
-      : `\`npm run chaos -- ${name} --seed ${row.seed}\``;
+      : `\`${[...variablesOf(row), 'npm run chaos --', name, '--seed', row.seed].join(' ')}\``;
   const figures = row === undefined ? (before?.figures ?? figuresOfNone()) : figuresOf(row);
   return `| ${[command, about.replaceAll('|', '\\|'), ...figures].join(' | ')} |`;
 });

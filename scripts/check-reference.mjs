@@ -14,7 +14,7 @@ if (!existsSync(compiled('main.js'))) {
 }
 const { checkSchemas } = await import(compiled('service', 'checks', 'fields', 'schema.js'));
 const { serviceCheckTypes } = await import(compiled('service', 'checks', 'types', 'table.js'));
-const { assertionGrammar, comparisons } = await import(compiled('protocol', 'assertions.js'));
+const { assertionGrammar, comparisons, sslProperties } = await import(compiled('protocol', 'assertions.js'));
 
 const known = (table, name) => {
   if (!Object.hasOwn(table, name))
@@ -28,6 +28,8 @@ const solid = (schema) => schema.anyOf?.find(({ type }) => type !== 'null') ?? s
 /** Every field of a schema with its path, except fields that the service sets. */
 function fieldsOf(schema, path = '', isRequired = true) {
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    // Each section names its type.
+    if (path === '' && name === 'checkType') return [];
     if (Object.keys(property).every((key) => key === 'description')) return [];
     const full = path === '' ? name : `${path}.${name}`;
     const required = isRequired && (schema.required ?? []).includes(name) && property.default === undefined;
@@ -150,8 +152,9 @@ const formOf = (type) =>
 const notes = {
   DNS: 'The port is that of the sample name server of `location-agent dev`; `GET /v1/checks` shows it.',
   SSL: 'The port is that of a sample target of `location-agent dev`, with a private authority; `GET /v1/checks` shows it.',
+  GRPC: 'The port is that of a sample target of `location-agent dev`, which speaks without TLS; `GET /v1/checks` shows it.',
   PLAYWRIGHT:
-    '`$KEY` is the key that `location-agent bundle` prints for a Playwright project ([suites-in-the-service.md](suites-in-the-service.md)).',
+    '`$BUNDLE_KEY` is the key that `location-agent bundle` prints for a Playwright project ([suites-in-the-service.md](suites-in-the-service.md)).',
   HEARTBEAT: 'The answer contains the URL that your job calls ([heartbeats.md](heartbeats.md)).',
   AGENTIC: 'The service needs a language model for it ([agentic.md](agentic.md)).',
 };
@@ -165,7 +168,7 @@ const sections = types.flatMap((type) => {
     ...how[formOf(type)](type),
     '',
     ...(notes[type] === undefined ? [] : [notes[type], '']),
-    `The API creates it with \`POST /v1/checks/${serviceCheckTypes[type].path}\`.`,
+    `The API creates it with \`POST /v1/checks/${serviceCheckTypes[type].path}\`; the path names the type, so omit \`checkType\` there.`,
     'It also has the [shared fields](#shared-fields).',
     '',
     ...table([...own, ...ssl].filter(({ path }) => !path.startsWith('request.assertions[]'))),
@@ -209,6 +212,76 @@ Such a problem is in the result under \`revocation.answers\`; it does not fail t
 It does not see those that a server sends only as a TLS extension, because the TLS library does not show them.
 A chain above 100 kB fails with \`TLS_ERROR\`, because the library reads no more.
 
+## Calls of gRPC checks
+
+A check of the mode \`HEALTH\` asks \`grpc.health.v1.Health\`, and fails if the answer is not \`SERVING\`.
+A check of the mode \`BEHAVIOR\` calls a unary or a server-streaming method.
+Its message is JSON, and so is the answer: field names in lowerCamelCase, 64-bit numbers as text, bytes in base64, enums by name.
+Fields with their default value are absent in the answer.
+The answer of a streaming method is a list of messages.
+
+A status other than \`OK\` fails the run, unless an assertion has the source \`GRPC_STATUS_CODE\`.
+In the same way, an assertion with \`GRPC_HEALTHCHECK_STATUS\` judges the health; its target is a number from 0 to 3.
+
+Reflection is tried in version \`v1\`, then in \`v1alpha\`; its time does not count.
+The text of a \`.proto\` file may import the files of \`google/protobuf\`; give a descriptor set for other imports:
+
+\`\`\`sh
+protoc --include_imports --descriptor_set_out=/dev/stdout shop.proto | base64 --wrap=0
+\`\`\`
+
+Values of sensitive metadata such as \`authorization\` are masked in results.
+Store such a value as a secret variable, and use it in a template.
+
+| reason                | seen when                                                                     |
+| --------------------- | ----------------------------------------------------------------------------- |
+| \`GRPC_STATUS\`         | the method answered with a status other than \`OK\`                           |
+| \`GRPC_HEALTH\`         | the health service answered something other than \`SERVING\`                  |
+| \`GRPC_DEFINITION\`     | the types, the method or the message do not fit the server, or are malformed  |
+| \`HTTP_PROTOCOL_ERROR\` | the answer is not gRPC                                                        |
+| \`HTTP_BODY_TOO_LARGE\` | a message is above \`maxMessageBytes\`, or the messages together above 32 MB  |
+| \`TIMEOUT\`             | \`timeout\` passed; \`grpcStatusCode\` is then 4                              |
+
+## Routes of TRACEROUTE checks
+
+A trace sends probes that may pass only one router, then two, and so on.
+Each router that drops a probe reports it, and becomes a hop of the result.
+The check passes if the target itself answers: a handshake or a refusal by TCP, "port unreachable" by UDP, an echo by ICMP.
+A trace by UDP therefore needs a port on which nothing listens.
+Probes by SCTP are not supported.
+
+TCP and UDP need no privileges; a trace by TCP needs Linux 5.8.
+ICMP needs what ICMP checks need ([docker.md](docker.md)).
+
+All probes of a trace have the same addresses and ports, and the next run uses them again.
+Routers that spread their load by flow therefore send all of them along one route.
+Echo requests have a constant checksum for the same reason; their id changes when the agent starts.
+
+The agent first asks the target itself, to learn how long to wait for a silent hop: 0.25 to 1 second.
+By TCP and UDP it sends one probe at a time, so a trace with many silent hops may need more than the default \`timeout\`.
+Above five \`queries\`, it waits a second between rounds, because routers limit their answers.
+A trace that ran out of time after the target answered has fewer probes for some hops.
+
+\`truncationReason\` of the result shows why there are no further hops:
+
+| truncationReason       | reason                    | meaning                                                      |
+| ---------------------- | ------------------------- | ------------------------------------------------------------ |
+| \`destinationReached\` |                           | the target answered                                          |
+| \`maxHops\`            | \`DESTINATION_NOT_REACHED\` | the target is more than \`maxHops\` away                     |
+| \`maxUnknownHops\`     | \`DESTINATION_NOT_REACHED\` | \`maxUnknownHops\` hops in a row were silent                 |
+| \`unreachable\`        | \`EHOSTUNREACH\`, \`EACCES\` | a router refused to forward                                  |
+| \`loop\`               | \`ROUTE_LOOP\`            | the same routers answered three times in the same order      |
+| \`timeout\`            | \`TIMEOUT\`               | \`timeout\` passed                                           |
+
+If a hop has other addresses than in the run before at the same location, the result has \`details.routeChange\`.
+The page of the run shows both routes, and the timeline of the check has a mark of the kind \`route\`.
+Silent hops count as unchanged.
+
+\`AS_DATABASE\` of the agent names a file in MMDB format with the fields \`autonomous_system_number\` and
+\`autonomous_system_organization\`.
+Hops then have \`asn\` and \`asOrganization\`.
+The agent reads the file at its start, and again within a minute after it was replaced.
+
 ## Assertions
 
 An assertion compares one part of the answer with a target:
@@ -250,6 +323,28 @@ ${comparisons
     return `| ${code(comparison)} | ${known(comparisonMeanings, comparison)} | ${users.join(', ')} |`;
   })
   .join('\n')}
+
+### Comparisons of SSL checks
+
+Each property of \`CERTIFICATE\` and \`CONNECTION\` accepts only some comparisons:
+
+| source | property | comparisons |
+| --- | --- | --- |
+${Object.entries(sslProperties)
+  .flatMap(([source, properties]) =>
+    Object.entries(properties).map(
+      ([property, accepted]) => `| ${code(source)} | ${code(property)} | ${accepted.map(code).join(', ')} |`,
+    ),
+  )
+  .join('\n')}
+
+### Comparisons of TRACEROUTE checks
+
+\`HOP\` accepts \`CONTAINS\` and \`NOT_CONTAINS\`: the list has, or has not, an entry that equals the target.
+\`HOP_COUNT\` and \`PACKET_LOSS\` accept \`EQUALS\`, \`GREATER_THAN\` and \`LESS_THAN\`.
+\`RESPONSE_TIME\` also accepts \`NOT_EQUALS\`; it fails if the target did not answer.
+
+### Several values, or none
 
 If a JSONPath finds several values, the comparison must hold for each of them.
 If nothing is found, \`IS_NULL\`, \`IS_EMPTY\` and all comparisons with \`NOT_\` except \`NOT_EMPTY\` and \`NOT_NULL\` hold.

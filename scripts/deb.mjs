@@ -1,7 +1,7 @@
 /**
  * node scripts/deb.mjs [--out DIR] [--node FILE] [--fast]: builds the Debian package of agent and service for this
  * processor, from the built files of this checkout. It contains its own Node (this one, or --node) with npm, and systemd
- * units. Needs dpkg-deb. --fast: for trials, compresses little. The same files and SOURCE_DATE_EPOCH give the same bytes. docs/debian.md describes the package.
+ * units. Needs dpkg-deb. --fast: for trials, does not compress. The same files and SOURCE_DATE_EPOCH give the same bytes. docs/debian.md describes the package.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -39,7 +39,7 @@ try {
   const packages = join(tree, 'usr', 'lib', 'private-location-agent', 'node_modules');
   run(process.execPath, [join(root, 'docker', 'prune-packages.mjs'), packages]);
   mkdirSync(out, { recursive: true });
-  const compression = values.fast ? ['-Zgzip', '-z1'] : ['-Zxz', '-z6'];
+  const compression = values.fast ? ['-Znone'] : ['-Zxz', '-z6'];
   const file = join(out, `private-location-agent_${version}_${architecture}.deb`);
   run('dpkg-deb', ['--root-owner-group', ...compression, '--build', tree, file], {
     SOURCE_DATE_EPOCH: epoch,

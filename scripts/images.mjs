@@ -21,13 +21,13 @@ const images = {
   // First, because it has all layers of `full`: without a cache, the engine builds most of them in parallel.
   migrate: {
     file: 'Dockerfile',
-    args: { RUNTIMES: '2024.09 2025.04 2026.04' },
+    args: { RUNTIMES: '2024.09 2025.04 2026.04', AGENT_IMAGE: 'location-agent:migrate' },
     limit: null,
     measured: false,
   },
   full: {
     file: 'Dockerfile',
-    args: {},
+    args: { AGENT_IMAGE: 'location-agent:full' },
     limit: 2000 * megabyte,
     readyLimit: 2000,
     rssLimit: null,
@@ -81,7 +81,10 @@ function build(name, { file, args }) {
   const flags = Object.entries(all).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
   if (values['no-cache']) flags.push('--no-cache');
   const started = performance.now();
-  const done = spawnSync('docker', ['build', '-f', file, '-t', `location-agent:${name}`, ...flags, '.'], {
+  // A service that runs from the sources names the image by its version.
+  const tags = name === 'full' ? [name, version] : [name];
+  const named = tags.flatMap((tag) => ['-t', `location-agent:${tag}`]);
+  const done = spawnSync('docker', ['build', '-f', file, ...named, ...flags, '.'], {
     cwd: root,
     // Docker releases before 23 use BuildKit only with this variable.
     env: { ...process.env, DOCKER_BUILDKIT: '1' },

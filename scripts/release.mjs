@@ -2,8 +2,9 @@
  * Creates a release, locally or in the release workflow:
  *   check  [--tag v1.2.3]                           verifies that CHANGELOG.md, the charts and package.json agree; with a tag, also that nothing is pending
  *   images --repository R [--push] [--dry-run]      builds all images for amd64 and arm64; writes their digests to images.json
- *   pack   [--image NAME@sha256:…] [--uncommitted] [--without-deb]
- *          writes npm package, charts, Debian package (for this processor), bills of materials, provenance, SHA256SUMS
+ *   pack   [--image NAME@sha256:…] [--uncommitted] [--without-deb | --debs DIR]
+ *          writes npm package, charts, Debian package, bills of materials, provenance, SHA256SUMS. The Debian package is built
+ *          for this processor, or those of DIR are taken, which machines of each processor have built
  *   publish --repository R [--dry-run]              publishes the written files: npm package, charts to oci://, all files to the tag's release
  * Output goes to dist-release/ (or --out DIR). docs/upgrade.md explains version numbers.
  */
@@ -29,7 +30,7 @@ const charts = readdirSync(join(root, 'charts')).sort();
 const commands = {
   check: { run: check, takes: ['tag'] },
   images: { run: publishImages, takes: ['repository', 'push', 'dry-run'] },
-  pack: { run: packAll, takes: ['image', 'uncommitted', 'without-deb'] },
+  pack: { run: packAll, takes: ['image', 'uncommitted', 'without-deb', 'debs'] },
   publish: { run: publishFiles, takes: ['repository', 'dry-run'] },
 };
 const { values: given, positionals } = readCommandLine('release', {
@@ -42,6 +43,7 @@ const { values: given, positionals } = readCommandLine('release', {
     image: { type: 'string', multiple: true },
     uncommitted: { type: 'boolean' },
     'without-deb': { type: 'boolean' },
+    debs: { type: 'string' },
     out: { type: 'string' },
   },
 });
@@ -63,7 +65,9 @@ if (!new RegExp(`^(?:[A-Za-z0-9.-]+(?::\\d+)?/)?${part}(?:/${part})*$`).test(val
     'release',
     `--repository ${values.repository}: use a name in lower case without tag, such as registry.example/location-agent`,
   );
-if (values.out === '') misused('release', '--out must name a folder');
+if (values.out === '' || values.debs === '') misused('release', '--out and --debs must name a folder');
+if (values.debs !== undefined && values['without-deb'] === true)
+  misused('release', '--debs and --without-deb exclude each other');
 const digests = values.image.map((text) => {
   const found = /^(\S+)@sha256:([0-9a-f]{64})$/.exec(text);
   if (found === null) misused('release', `--image ${text}: use NAME@sha256:… with 64 hexadecimal digits`);
@@ -108,6 +112,20 @@ function debPackage(time) {
   const done = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', env });
   if (done.status !== 0) throw new Error(`${(done.stderr ?? '').trim()} (--without-deb leaves it out)`);
   return basename(done.stdout.trim());
+}
+
+/** The Debian packages of `--debs`, one for each processor. Throws if one is missing or has another version. */
+function givenDebs() {
+  const folder = resolve(root, values.debs);
+  const wanted = ['amd64', 'arm64'].map(
+    (architecture) => `private-location-agent_${version}_${architecture}.deb`,
+  );
+  const found = existsSync(folder) ? readdirSync(folder).sort() : [];
+  if (found.join() !== wanted.join())
+    throw new Error(
+      `--debs ${folder}: expected ${wanted.join(' and ')}, found ${found.join(', ') || 'nothing'}`,
+    );
+  return wanted.map((name) => join(folder, name));
 }
 
 /** Publishes the files that `pack` wrote, after their digests have been verified. */
@@ -192,6 +210,7 @@ async function packAll() {
     throw new Error('there are uncommitted changes: commit them, or use --uncommitted');
   }
   const subjects = imageDigests();
+  const debs = values.debs === undefined ? [] : givenDebs();
   mkdirSync(out, { recursive: true });
   const before = readdirSync(out);
   // Never delete files in a folder that is not a release folder.
@@ -217,7 +236,8 @@ async function packAll() {
     const { name, bytes } = await chartArchive(join(root, 'charts', chart), { version, time: source.time });
     subjects.push(keep(name, bytes));
   }
-  if (values['without-deb'] !== true) {
+  for (const file of debs) subjects.push(keep(basename(file), readFileSync(file)));
+  if (debs.length === 0 && values['without-deb'] !== true) {
     const deb = debPackage(source.time);
     subjects.push(keep(deb, readFileSync(join(out, deb))));
   }

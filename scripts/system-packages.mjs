@@ -46,6 +46,12 @@ const wanted = [
   },
   {
     modes: ['test'],
+    has: () => onPath('jq'),
+    packages: ['jq'],
+    purpose: 'commands of the documents',
+  },
+  {
+    modes: ['test'],
     has: () => onPath('openssl'),
     packages: ['openssl'],
     purpose: 'certificates for the tests',
@@ -88,6 +94,12 @@ const wanted = [
   },
   {
     modes: ['test'],
+    has: () => onPath('prometheus') && onPath('prometheus-blackbox-exporter'),
+    packages: ['prometheus', 'prometheus-blackbox-exporter'],
+    purpose: 'Prometheus and its exporter for the tests of /probe',
+  },
+  {
+    modes: ['test'],
     has: () => ['mandoc', 'zsh', 'fish'].every(onPath),
     packages: ['mandoc', 'zsh', 'fish'],
     purpose: 'shells and mandoc for the tests of completions and the man page',
@@ -96,17 +108,21 @@ const wanted = [
     modes: ['test'],
     has: () =>
       onPath('go') &&
-      ['github.com/Masterminds/sprig', 'github.com/xeipuuv/gojsonschema', 'sigs.k8s.io/yaml'].every(
-        hasGoLibrary,
-      ),
+      [
+        'github.com/Masterminds/sprig',
+        'github.com/xeipuuv/gojsonschema',
+        'sigs.k8s.io/yaml',
+        'google.golang.org/grpc',
+      ].every(hasGoLibrary),
     // The smaller of Debian's two Go compilers: 290 MB, half of the other.
     packages: [
       'gccgo-go',
       'golang-github-masterminds-sprig-dev',
       'golang-github-xeipuuv-gojsonschema-dev',
       'golang-k8s-sigs-yaml-dev',
+      'golang-google-grpc-dev',
     ],
-    purpose: "Go with Helm's libraries for the chart tests",
+    purpose: "Go with Helm's libraries for the chart tests, and with gRPC for its checks' tests",
   },
 ];
 

@@ -14,6 +14,7 @@ import {
 import { misspeltVariables } from './config/misspelt.ts';
 import { referenceTargets, type ReferenceTarget } from './config/reference-targets.ts';
 import { networkList } from './config/networks.ts';
+import { probeConfig, type ProbeConfig } from './config/probe.ts';
 import type { LogStyle } from './log-line.ts';
 import { Secret } from './secrets/secret.ts';
 
@@ -45,6 +46,8 @@ export type AgentConfig = {
   readonly healthPort: number;
   /** The address on which the health port listens; null = all. */
   readonly healthHost: string | null;
+  /** `/probe` on the health port; null = off. */
+  readonly probe: ProbeConfig;
   readonly dataDir: string;
   readonly shutdownGraceSeconds: number;
   readonly proxy: ProxyConfig;
@@ -60,6 +63,8 @@ export type AgentConfig = {
   readonly detectSecrets: boolean;
   /** Make traceroutes and packet captures if the network fails a check. */
   readonly networkEvidence: boolean;
+  /** File of the database of AS numbers; null = traces show none. */
+  readonly asDatabase: string | null;
   /** Hosts that show whether this host's own network works; they are asked only after network failures. */
   readonly referenceTargets: readonly ReferenceTarget[];
   /** Networks that customer code may reach, in place of the location's list; null = the location's. */
@@ -106,6 +111,12 @@ function browsersPath(env: Environment): string | null {
   if (value === null || value === '0') return null;
   if (!isAbsolute(value)) fail(`PLAYWRIGHT_BROWSERS_PATH must be an absolute path, but is "${value}"`);
   return resolve(value);
+}
+
+/** The absolute path of a file; null if the variable is not set. */
+function filePath(env: Environment, name: 'AS_DATABASE'): string | null {
+  const value = text(env, name);
+  return value === null ? null : resolve(value);
 }
 
 /** LOG_FORMAT and NO_COLOR. `isTerminal`: standard error is one. `preferred` is the format for terminals. */
@@ -185,6 +196,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     ...laneConcurrency(env),
     healthPort: integer(env, 'AGENT_HEALTH_PORT', 8081, 0, 65_535),
     healthHost: address(env, 'AGENT_HEALTH_HOST'),
+    probe: probeConfig(env),
     dataDir: resolve(text(env, 'AGENT_DATA_DIR') ?? '.data/agent'),
     shutdownGraceSeconds: integer(env, 'AGENT_SHUTDOWN_GRACE_SECONDS', 300, 0, 86_400),
     proxy: Object.freeze({
@@ -200,6 +212,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     externalObservability: flag(env, 'EXTERNAL_OBSERVABILITY', true),
     detectSecrets: flag(env, 'DETECT_SECRETS', false),
     networkEvidence: flag(env, 'NETWORK_EVIDENCE', true),
+    asDatabase: filePath(env, 'AS_DATABASE'),
     referenceTargets: Object.freeze(referenceTargets(env, 'REFERENCE_TARGETS')),
     scriptAllowedNetworks: networkList(env, 'SCRIPT_ALLOWED_NETWORKS'),
     scriptDeniedNetworks: networkList(env, 'SCRIPT_DENIED_NETWORKS') ?? [],

@@ -15,6 +15,8 @@ const attackers = [
   'The network',
   "The operator's mistake",
 ];
+/** Tables of the same form that are no attacker's. */
+const lists = ['Escapes from containers'];
 
 type Row = { line: number; cells: string[]; references: { file: string; title: string }[] };
 
@@ -98,7 +100,7 @@ const known = new Map<string, Set<string>>();
 /** What is wrong with the rows of a page, a line each. */
 function mistakesOf(tables: ReadonlyMap<string, readonly Row[]>): string[] {
   const mistakes: string[] = [];
-  for (const section of attackers) {
+  for (const section of [...attackers, ...lists]) {
     for (const { line, cells, references } of tables.get(section) ?? []) {
       const [attack = '', layer = ''] = cells;
       if (cells.length !== 3 || attack === '' || layer === '')
@@ -128,6 +130,13 @@ test('every attacker has a table in docs/security.md', () => {
 
 test('every layer in docs/security.md names a test that exists', () => {
   expect(mistakesOf(page)).toEqual([]);
+});
+
+test('each of the 18 published escapes from containers has a row', () => {
+  const rows = page.get('Escapes from containers') ?? [];
+  const groups = rows.map(({ cells: [scenario = ''] }) => scenario.split(':')[0] ?? '');
+  const count = (group: string) => groups.filter((each) => each === group).length;
+  expect(['orchestration', 'engine', 'kernel'].map(count)).toEqual([4, 8, 6]);
 });
 
 test('what remains is named with its remedy, and no test', () => {

@@ -1,10 +1,11 @@
 /**
- * Child process of the benchmarks: an HTTP, an HTTPS and a TCP server on loopback. Arguments: certificate and key files.
+ * Child process of the benchmarks: an HTTP, an HTTPS, a TCP and a gRPC server on loopback. Arguments: certificate and key files.
  * `/delay?ms=50` answers after about that time; `x-delay-ms` has the actual delay.
  */
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import { startGrpcTarget } from '../../src/targets/grpc-target.ts';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from 'node:net';
 
 const [certFile = '', keyFile = ''] = process.argv.slice(2);
@@ -36,7 +37,8 @@ const https = await listen(
   createHttpsServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, answer),
 );
 const tcp = await listen(createTcpServer((socket) => socket.on('error', () => socket.destroy()).resume()));
-console.log(JSON.stringify({ http, https, tcp }));
+const { port: grpc } = await startGrpcTarget();
+console.log(JSON.stringify({ http, https, tcp, grpc }));
 // Exit when the benchmark does, even if it crashes.
 process.stdin.on('end', () => process.exit(0)).resume();
 process.on('SIGTERM', () => process.exit(0));

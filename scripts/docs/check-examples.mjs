@@ -74,6 +74,32 @@ export const examples = {
       ],
     },
   },
+  GRPC: {
+    name: 'The shop serves',
+    ...places,
+    request: {
+      url: '127.0.0.1',
+      port: 50051,
+      grpcConfig: { mode: 'HEALTH', tls: false, service: 'shop' },
+      assertions: [
+        { source: 'GRPC_STATUS_CODE', comparison: 'EQUALS', target: '0' },
+        { source: 'GRPC_HEALTHCHECK_STATUS', comparison: 'EQUALS', target: '1' },
+      ],
+    },
+  },
+  TRACEROUTE: {
+    name: 'Route to the shop',
+    ...places,
+    request: {
+      url: '127.0.0.1',
+      protocol: 'UDP',
+      assertions: [
+        { source: 'HOP_COUNT', comparison: 'LESS_THAN', target: '20' },
+        { source: 'PACKET_LOSS', comparison: 'LESS_THAN', target: '50' },
+        { source: 'HOP', property: 'address', comparison: 'CONTAINS', target: '127.0.0.1' },
+      ],
+    },
+  },
   BROWSER: {
     name: 'Sign-in page',
     ...places,
@@ -101,7 +127,7 @@ export const examples = {
   PLAYWRIGHT: {
     name: 'Suite of the shop',
     ...places,
-    codeBundlePath: '$KEY',
+    codeBundlePath: '$BUNDLE_KEY',
     pwTags: ['@smoke'],
   },
   HEARTBEAT: {

@@ -103,6 +103,12 @@ export const meanings = {
   'request.sslConfig.securityBaseline.sctPresent': 'The certificate carries a certificate timestamp (SCT).',
   'request.sslClientCertificateId':
     'Id of a stored client certificate, with `clientCertificateMode` `explicit`.',
+  'request.timeout': 'Seconds for lookup, connection, reflection and call together.',
+  'request.grpcConfig': 'The call; [see below](#calls-of-grpc-checks).',
+  'request.grpcConfig.metadata[].key': 'Name of the entry; `grpc-` is reserved.',
+  'request.grpcConfig.metadata[].value': 'Value of the entry.',
+  'request.grpcClientCertificateId':
+    'Id of a stored client certificate, with `clientCertificateMode` `explicit`.',
   'request.pingCount': 'Number of echo requests, 500 ms apart.',
   'playwrightConfig.use': 'Options of the browser and its contexts.',
   'playwrightConfig.expect': 'Options of `expect`.',
@@ -114,7 +120,10 @@ export const meanings = {
 
 export const sourceMeanings = {
   STATUS_CODE: ['HTTP status, a number', ''],
-  RESPONSE_TIME: ['duration in milliseconds', ''],
+  RESPONSE_TIME: [
+    'duration in milliseconds; TRACEROUTE: that of the target',
+    'TRACEROUTE: `avg`, `min`, `max` or `stdDev`; not used by other types',
+  ],
   HEADERS: ['value of a response header', 'name of the header'],
   JSON_BODY: ['response body as JSON', 'JSONPath, such as `$.items[*].price`; empty = all'],
   TEXT_BODY: ['response body as text', 'pattern whose first group is compared; empty = all'],
@@ -123,7 +132,16 @@ export const sourceMeanings = {
   TEXT_ANSWER: ['DNS answer as text', 'pattern whose first group is compared; empty = all'],
   JSON_ANSWER: ['DNS answer as JSON', 'JSONPath, such as `$.Answer[*].data`; empty = all'],
   LATENCY: ['round-trip time in milliseconds', '`avg`, `min`, `max` or `stdDev`'],
-  JSON_RESPONSE: ['ICMP: ping statistics; SSL: what was found, as JSON', 'JSONPath; empty = all'],
+  JSON_RESPONSE: [
+    'ICMP: ping statistics; SSL: what was found; TRACEROUTE: target and hops, as JSON',
+    'JSONPath; empty = all',
+  ],
+  HOP_COUNT: ['number of hops; the target is the last one', ''],
+  PACKET_LOSS: ['loss of the last hop, in percent', ''],
+  HOP: [
+    'what is on the route, as a list',
+    '`address`, `name` or `asn` (such as `AS64500`); empty = any of them',
+  ],
   CERTIFICATE: [
     "field of the server's certificate",
     '`daysUntilExpiry`, `keySizeBits`, `subjectCN`, `issuerCN`, `serialNumber`, `fingerprintSha256`, `issuerFingerprintSha256`, `keyAlgorithm`, `signatureAlgorithm`, `sans`, `selfSigned` or `isCA`',
@@ -132,6 +150,11 @@ export const sourceMeanings = {
     'field of the TLS connection',
     '`tlsVersion`, `cipherSuite`, `resolvedIp`, `hostnameVerified`, `chainTrusted`, `ocspStapled` or `ocspStatus`',
   ],
+  GRPC_STATUS_CODE: ['status of the call, a number from 0 to 16', ''],
+  GRPC_HEALTHCHECK_STATUS: ['health: 0 unknown, 1 serving, 2 not serving, 3 unknown service', ''],
+  GRPC_RESPONSE: ['message of the answer; a stream is a list', 'JSONPath, such as `$.status`; empty = all'],
+  GRPC_METADATA: ['value of the metadata of the answer', 'metadata key'],
+  GRPC_TRAILERS: ['value of the trailers of the answer', 'metadata key'],
   TEXT_RESPONSE: ['what was found, as text', 'pattern whose first group is compared; empty = all'],
 };
 

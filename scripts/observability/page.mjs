@@ -17,7 +17,7 @@ export function metricsPage({
     '',
     '```sh',
     'curl -s http://agent-1.example:8081/metrics',
-    'curl -s -H "Authorization: Bearer $KEY" http://service.example:4400/v1/metrics',
+    'curl -s -H "Authorization: Bearer $SERVICE_API_KEY" http://service.example:4400/v1/metrics',
     '```',
     '',
     'Agents expose metrics on `GET /metrics` of `AGENT_HEALTH_PORT` (8081).',

@@ -54,6 +54,11 @@ export function layOut({ root, tree, node, epoch }) {
   const entry = `${name} (${version}) stable; urgency=medium\n\n  * Changes: /usr/lib/${name}/CHANGELOG.md\n\n -- ${maintainer}  ${date}\n`;
   write(join(documents, 'changelog.gz'), gzipSync(entry, { level: 9 }));
   place(join(own, 'lintian-overrides'), join(tree, 'usr/share/lintian/overrides', name));
+  const page = readFileSync(join(root, 'man', 'location-agent.1'));
+  write(join(tree, 'usr/share/man/man1/location-agent.1.gz'), gzipSync(page, { level: 9 }));
+  for (const [shell, file] of Object.entries(completionFiles)) {
+    write(join(tree, 'usr/share', file), completionOf(root, shell));
+  }
 
   const control = join(tree, 'DEBIAN');
   for (const script of ['postinst', 'prerm', 'postrm'])
@@ -74,7 +79,7 @@ export function layOut({ root, tree, node, epoch }) {
       `Architecture: ${architecture}`,
       `Maintainer: ${maintainer}`,
       `Installed-Size: ${Math.ceil(sizeOf(tree) / 1024)}`,
-      `Depends: libc6 (>= ${needs}), libstdc++6, ca-certificates`,
+      `Depends: libc6 (>= ${needs}), libstdc++6, ${needsAtomic(join(home, 'node/bin/node')) ? 'libatomic1, ' : ''}ca-certificates`,
       'Recommends: systemd (>= 250)',
       'Suggests: chromium, ffmpeg, postgresql',
       'Section: net',
@@ -89,6 +94,21 @@ export function layOut({ root, tree, node, epoch }) {
 }
 
 const maintainer = 'The maintainers <maintainers@private-location-agent.invalid>';
+
+/** Where each shell looks for completions, below /usr/share. */
+const completionFiles = {
+  bash: 'bash-completion/completions/location-agent',
+  zsh: 'zsh/vendor-completions/_location-agent',
+  fish: 'fish/vendor_completions.d/location-agent.fish',
+};
+
+/** The completions for a shell, as the built program prints them. */
+function completionOf(root, shell) {
+  const args = [join(root, 'dist', 'main.js'), 'completion', shell];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  if (status !== 0 || stdout === '') throw new Error(`no completions for ${shell}: ${stderr}`);
+  return stdout;
+}
 
 /** The files of the npm package, by npm's own rules. */
 function packedFiles(root) {
@@ -143,6 +163,9 @@ function glibcOf(files) {
   ]);
   return `2.${Math.max(28, ...found.map(([, minor]) => Number(minor)))}`;
 }
+
+/** Whether a program needs libatomic, as Node from release 25 on does. */
+const needsAtomic = (program) => /\0libatomic\.so\.1\0/.test(readFileSync(program).toString('latin1'));
 
 function sizeOf(path) {
   return readdirSync(path, { recursive: true, withFileTypes: true })

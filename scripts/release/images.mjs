@@ -24,6 +24,8 @@ export const images = [
 /** The docker arguments for one image. Its bill of materials and provenance are attached as attestations. */
 export function buildxArguments(image, { repository, version, commit, time, source, push, metadataFile }) {
   const name = `${repository}${image.suffix}:${image.tag(version)}`;
+  // The service of this image shows the name to those who start agents.
+  const ownName = image.file === 'Dockerfile' ? { AGENT_IMAGE: `${repository}:${version}` } : {};
   const base = image.onFull === true ? { BASE: `${repository}:${version}` } : {};
   const labels = {
     VERSION: version,
@@ -31,6 +33,7 @@ export function buildxArguments(image, { repository, version, commit, time, sour
     CREATED: time,
     SOURCE: source,
     ...base,
+    ...ownName,
     ...image.args,
   };
   return {

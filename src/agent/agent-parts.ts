@@ -14,6 +14,7 @@ import type { Session } from './link/session.ts';
 import { createTransport, type Transport } from './link/transport.ts';
 import type { MetricsSources } from './metrics-page.ts';
 import { createGuards, type Guards } from './metrics/guards.ts';
+import type { HealthPage } from './metrics/health.ts';
 import type { OutboxLimits } from './outbox/options.ts';
 import type { Outbox } from './outbox/outbox.ts';
 
@@ -126,4 +127,14 @@ export function createLazyMetricsPage(
     page ??= createMetricsPage(sources);
     return page();
   };
+}
+
+/** `/probe`, if PROBE_CONFIG names a file; nothing of it is loaded otherwise. Throws FatalError (78). */
+export async function openProbe(
+  { probe, useOsDnsResolver }: Pick<AgentConfig, 'probe' | 'useOsDnsResolver'>,
+  now: () => number,
+): Promise<HealthPage | null> {
+  if (probe === null) return null;
+  const { createProbeEndpoint } = await import('./probe/endpoint.ts');
+  return createProbeEndpoint({ ...probe, useOsDnsResolver, now });
 }

@@ -12,11 +12,13 @@ import {
   createAgentGuards,
   createHost,
   createLazyMetricsPage,
+  openProbe,
   openTransport,
   startScriptParts,
 } from './agent-parts.ts';
 import { createArtifactDelivery } from './artifacts/delivery.ts';
 import { createClaiming } from './claiming/claiming.ts';
+import { createCondition } from './metrics/condition.ts';
 import { unusableDataDirError } from './folders/data-dir.ts';
 import { DiskDeadline } from './folders/disk-deadline.ts';
 import { createFaultEvents } from './link/fault-events.ts';
@@ -107,6 +109,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   // eslint-disable-next-line no-restricted-properties -- the only source of random numbers
   const { config, log, version, now = createSteadyClock().now, random = Math.random } = options;
   const { dataDir, serviceUrl } = config;
+  // First, because a file that cannot be used must stop the start before anything is open.
+  const probe = await openProbe(config, now);
   const instanceId = randomUUID();
   const repaired = repairModes(dataDir);
   if (repaired > 0)
@@ -139,7 +143,13 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const { lanes } = abilities;
   const workDirs = createWorkDirs(join(dataDir, 'runs'), instanceId, disk);
 
-  const leases = createLeases({ client, log, metrics, random });
+  const condition = createCondition({
+    guards: () => guards.raised(),
+    outbox: () => outbox.status(),
+    scrub: scrubber.text,
+    now,
+  });
+  const leases = createLeases({ client, log, metrics, random, condition });
   const helloWatch = createTurnWatch();
   const session = createSession({
     client,
@@ -202,7 +212,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const intake = createIntake({ load: tools.load, available: abilities.types, leases, log, metrics, fault });
   // Ask the outbox itself: the guards look at it only every few seconds.
   const blocked = () => guards.stopClaiming() || outbox.status().memoryFull || leases.size() >= maxHeldJobs;
-  const claiming = createClaiming({ ...common, lanes, blocked, accept: intake.accept });
+  const claiming = createClaiming({ ...common, lanes, blocked, condition, accept: intake.accept });
   const runtimeWatch = createRuntimeWatch({
     host,
     abilities,
@@ -225,6 +235,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       takesNoJobs: guards.takesNoJobs(),
       alive: isAlive(),
     }),
+    probe,
     metricsPage: createLazyMetricsPage({ ...jobParts, metrics, guards, session, outboxLimits: limits, now }),
   }).catch(async (error: unknown) => {
     await outbox.close();

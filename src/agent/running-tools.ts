@@ -19,7 +19,7 @@ import type { WorkDirs } from './folders/work-dir.ts';
 /** The settings that affect how jobs run. */
 export type RunSettings = Pick<
   AgentConfig,
-  'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence' | 'referenceTargets'
+  'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence' | 'referenceTargets' | 'asDatabase'
 >;
 
 /**
@@ -77,6 +77,10 @@ export async function createRunParts(
     import('./own-network/own-network.ts'),
   ]);
   const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
+  if (settings.asDatabase !== null) {
+    const { openOrigins } = await import('../executors/traceroute/origins.ts');
+    network.originOf = openOrigins(settings.asDatabase, () => performance.now());
+  }
   const evidence = settings.networkEvidence ? createNetworkEvidence({ network, now }) : null;
   const ownDelay = createOwnDelay();
   const ownNetwork = createOwnNetwork({

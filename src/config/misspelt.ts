@@ -40,11 +40,16 @@ function isServiceLink(name: string, value: string): boolean {
 
 const letters = (name: string): string => name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '');
 
+const lettersOfOurs: ReadonlyMap<string, string> = new Map(ours.map((name) => [name, letters(name)]));
+
 /** How many edits still count as a mistake: short names resemble each other by chance. */
-function isNear(name: string, own: string): boolean {
-  if (letters(name) === letters(own)) return true;
+function isNear({ name, plain }: { name: string; plain: string }, own: string): boolean {
+  if (plain === lettersOfOurs.get(own)) return true;
+  const most = own.length < 14 ? 1 : 2;
+  // Each additional character is an edit, and most names differ by more of them.
+  if (Math.abs(name.length - own.length) > most) return false;
   const typed = name.toUpperCase();
-  if (own.length > 7) return editDistance(typed, own) <= (own.length < 14 ? 1 : 2);
+  if (own.length > 7) return editDistance(typed, own) <= most;
   // A missing, additional or swapped character; another character makes another short name, such as APP_KEY.
   const sorted = (text: string): string => text.split('').toSorted().join('');
   return editDistance(typed, own) <= 1 && (typed.length !== own.length || sorted(typed) === sorted(own));
@@ -55,7 +60,8 @@ export function misspeltVariables(env: Environment): Misspelt[] {
   return Object.entries(env).flatMap(([name, value = '']) => {
     if (known.has(name) || foreign.has(name.toUpperCase())) return [];
     if (name.startsWith(secretPrefix) || isServiceLink(name, value)) return [];
-    const near = ours.filter((own) => isNear(name, own));
+    const typed = { name, plain: letters(name) };
+    const near = ours.filter((own) => isNear(typed, own));
     const [prefix = ''] = /^[A-Z0-9]+_[A-Z0-9]+_/.exec(name) ?? [];
     const candidates =
       near.length > 0 || !prefixes.has(prefix) ? near : ours.filter((own) => own.startsWith(prefix));

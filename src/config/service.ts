@@ -13,6 +13,8 @@ export type ServiceConfig = {
   readonly host: string;
   readonly port: number;
   readonly publicUrl: string | null;
+  /** Image in the commands that start agents; null = that of this version, without a registry. */
+  readonly agentImage: string | null;
   /** null = embedded in dataDir. */
   readonly databaseUrl: Secret | null;
   readonly dataDir: string;
@@ -31,6 +33,15 @@ export type ServiceConfig = {
   readonly bucket: BucketConfig | null;
   readonly analysis: AnalysisConfig;
 };
+
+/** A repository with its registry, and a tag or digest. It is shown in commands, so it has no other characters. */
+function readAgentImage(env: Environment): string | null {
+  const image = text(env, 'SERVICE_AGENT_IMAGE');
+  if (image !== null && !/^[a-z0-9][\w./:@-]{0,511}$/i.test(image)) {
+    fail(`SERVICE_AGENT_IMAGE must be the name of an image, but is "${image}"`);
+  }
+  return image;
+}
 
 /** The variables of `service` and `dev`. Throws FatalError (78). */
 export function readServiceConfig(env: Environment): ServiceConfig {
@@ -68,6 +79,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
   return Object.freeze({
     host: text(env, 'SERVICE_HOST') ?? '127.0.0.1',
     port: integer(env, 'SERVICE_PORT', 4400, 0, 65_535),
+    agentImage: readAgentImage(env),
     publicUrl: publicUrl?.replace(/\/+$/, '') ?? null,
     databaseUrl,
     dataDir: resolve(text(env, 'SERVICE_DATA_DIR') ?? '.data'),

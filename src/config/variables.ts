@@ -43,6 +43,7 @@ const runs = {
   PLAYWRIGHT_BROWSERS_PATH: ['', "absolute path of a folder with Playwright's own browser builds"],
   DETECT_SECRETS: ['false', 'true also masks text in script runs that looks like a credential'],
   NETWORK_EVIDENCE: ['on', 'off disables traceroutes and packet captures after network failures'],
+  AS_DATABASE: ['', 'file in MMDB format with the AS numbers that traceroute checks show'],
   REFERENCE_TARGETS: ['', "hosts that show whether this machine's own network works: host:port, …"],
   SCRIPT_ALLOWED_NETWORKS: ['all but special', 'networks that scripts and suites may reach'],
   SCRIPT_DENIED_NETWORKS: [
@@ -57,6 +58,9 @@ const agentOnly = {
   SUITE_CONCURRENCY: ['1', 'how many Playwright suites may run at the same time; 0 switches the lane off'],
   AGENT_HEALTH_PORT: ['8081', 'port for health and metrics; 0 takes any free port'],
   AGENT_HEALTH_HOST: ['all addresses', 'address on which that port listens'],
+  PROBE_CONFIG: ['off', 'file with modules of blackbox_exporter; opens /probe on that port'],
+  PROBE_TARGETS: ['required with PROBE_CONFIG', 'names and networks that /probe may reach; * = all'],
+  PROBE_TOKEN: ['only this machine', 'token that /probe requires from its callers'],
   AGENT_SHUTDOWN_GRACE_SECONDS: ['300', 'how long running checks may continue after SIGTERM'],
   EXTERNAL_OBSERVABILITY: ['on', 'off stops the agent from reporting its own errors to the service'],
 } as const satisfies Rows;
@@ -69,6 +73,7 @@ const serviceOnly = {
   SERVICE_HOST: ['127.0.0.1', 'address that the service listens on'],
   SERVICE_PORT: ['4400', 'port that the service listens on; 0 takes any free port'],
   SERVICE_PUBLIC_URL: ['', 'address at which others reach the service'],
+  SERVICE_AGENT_IMAGE: ['location-agent:VERSION', 'image in the commands that the pages show for agents'],
   DATABASE_URL: ['embedded', 'URL of a PostgreSQL server (postgres://…, version 15 or newer)'],
   SERVICE_DATA_DIR: ['.data', 'folder for the embedded database, keys.json, artifacts and code bundles'],
   SERVICE_ENCRYPTION_KEY: ['generated', 'key that encrypts secrets at rest; required with DATABASE_URL'],
@@ -143,6 +148,7 @@ export const secretVariables = [
   'CALL_TOKEN',
   'S3_SECRET_ACCESS_KEY',
   'ANALYSIS_API_KEY',
+  'PROBE_TOKEN',
 ] as const satisfies readonly VariableName[];
 export type SecretName = (typeof secretVariables)[number];
 

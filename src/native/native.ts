@@ -54,7 +54,8 @@ export type Native = {
    * Opens a trace, which needs no privileges. `tcp`: probes are SYNs to `port`; else datagrams that contain
    * `question` (at most 64 bytes). `onAnswer` is called at most once per probe: `kind` is one of `probeAnswers`. For
    * `router`, type and code are those of its ICMP or ICMPv6 message and `from` is its sender; otherwise `errno` is
-   * the socket's (0 = connected).
+   * the socket's (0 = connected). `sourcePort`: all probes use this port and are one flow for routers; each probe then
+   * closes the one before it. Absent or 0 = each probe has its own port, and all may be in flight.
    */
   openTrace: (
     family: 4 | 6,
@@ -71,9 +72,20 @@ export type Native = {
       from: string,
       rttMs: number,
     ) => void,
+    sourcePort?: number,
   ) => NativeTrace | number;
-  /** Sends a probe with a TTL of `ttl`, under an unused index (0 to 127). 0 or a negative errno. */
+  /** Sends a probe with a TTL of `ttl`, under an unused index (0 to 1023). 0 or a negative errno. */
   sendProbe: (trace: NativeTrace, index: number, ttl: number) => number;
+  /**
+   * Starts a round of a trace with a source port: one probe each with a TTL of `from` to `to` (at most 64), one after
+   * the other. Each waits `waitMs` for its answer, or longer if earlier answers were slow. The round ends early after an
+   * answer of the target, an error other than "time exceeded", or `maxSilent` probes in a row without an answer (0 = any
+   * number). `onAnswer` is then called for each probe, with its TTL as `index`, and once more with `roundEnded` and the
+   * errno that stopped it, or 0. Returns 0 or a negative errno.
+   */
+  sendRound: (trace: NativeTrace, from: number, to: number, waitMs: number, maxSilent: number) => number;
+  /** Ends a round at once, before this call returns; the probe in flight is not reported. */
+  endRound: (trace: NativeTrace) => void;
   closeTrace: (trace: NativeTrace) => void;
   /**
    * Captures packets that pass a filter (a classic BPF program over packets from their IP header on) on all
@@ -98,8 +110,9 @@ export type Native = {
 
 /**
  * Who answered a probe: a router (or the target by ICMP), the target itself, or nobody, as the socket's error shows.
+ * `silence` and `roundEnded` are for rounds only.
  */
-export const probeAnswers = { router: 0, target: 1, none: 2 } as const;
+export const probeAnswers = { router: 0, target: 1, none: 2, silence: 3, roundEnded: 4 } as const;
 
 /**
  * Number of fields of one reply in the shared array: sequence, rttMs, ttl (-1 = unknown), payload bytes, type, code.

@@ -4,7 +4,7 @@
  */
 
 /** Version of the protocol within /agent/v1; increases when an optional field or call is added. */
-export const protocolMinor = 5;
+export const protocolMinor = 6;
 
 export const protocolLimits = {
   /** Maximum waiting time of one claim. */
@@ -24,6 +24,9 @@ export const protocolLimits = {
   /** Maximum number of log lines of a run in one renewal, and of characters in each. */
   logLines: 200,
   logLineChars: 8192,
+  /** Maximum number of guards in a condition, and of characters in the words of each. */
+  guards: 32,
+  guardChars: 500,
   /** Maximum number of artifact states in one call. */
   artifactStates: 200,
 } as const;

@@ -44,6 +44,22 @@ export const assertionGrammar = {
     sources: ['CERTIFICATE', 'CONNECTION', 'RESPONSE_TIME', 'JSON_RESPONSE', 'TEXT_RESPONSE'],
     comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
   },
+  GRPC: {
+    sources: [
+      'GRPC_STATUS_CODE',
+      'GRPC_HEALTHCHECK_STATUS',
+      'GRPC_RESPONSE',
+      'TEXT_BODY',
+      'GRPC_METADATA',
+      'GRPC_TRAILERS',
+      'RESPONSE_TIME',
+    ],
+    comparisons,
+  },
+  TRACEROUTE: {
+    sources: ['RESPONSE_TIME', 'HOP_COUNT', 'PACKET_LOSS', 'HOP', 'JSON_RESPONSE'],
+    comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
+  },
 } as const satisfies {
   [T in ProbeType]: { sources: readonly string[]; comparisons: readonly Comparison[] };
 };
@@ -71,6 +87,8 @@ export const TcpAssertion = AssertionOf(assertionGrammar.TCP);
 export const DnsAssertion = AssertionOf(assertionGrammar.DNS);
 export const IcmpAssertion = AssertionOf(assertionGrammar.ICMP);
 export const SslAssertion = AssertionOf(assertionGrammar.SSL);
+export const GrpcAssertion = AssertionOf(assertionGrammar.GRPC);
+export const TracerouteAssertion = AssertionOf(assertionGrammar.TRACEROUTE);
 
 const exact = ['EQUALS', 'NOT_EQUALS'] as const;
 const partly = [...exact, 'CONTAINS', 'NOT_CONTAINS'] as const;
@@ -102,6 +120,24 @@ export const sslProperties: {
     ocspStapled: ['EQUALS'],
     ocspStatus: exact,
   },
+};
+
+/** Comparisons of the sources of GRPC checks that do not accept all of them (facts, section 2.3). */
+export const grpcComparisons: { readonly [source: string]: readonly Comparison[] | undefined } = {
+  RESPONSE_TIME: numeric,
+  GRPC_STATUS_CODE: numeric,
+  GRPC_HEALTHCHECK_STATUS: exact,
+};
+
+const whole = ['EQUALS', 'GREATER_THAN', 'LESS_THAN'] as const;
+const member = ['CONTAINS', 'NOT_CONTAINS'] as const;
+
+/** Properties of the sources of TRACEROUTE checks, and the comparisons that each accepts (facts, section 3.2). */
+export const tracerouteProperties: typeof sslProperties = {
+  RESPONSE_TIME: { '': numeric, avg: numeric, min: numeric, max: numeric, stdDev: numeric },
+  HOP_COUNT: { '': whole },
+  PACKET_LOSS: { '': whole },
+  HOP: { '': member, address: member, name: member, asn: member },
 };
 
 /** An assertion of any type, as the evaluator sees it. */

@@ -11,6 +11,8 @@ export const checkTypes = [
   'URL',
   'DNS',
   'SSL',
+  'GRPC',
+  'TRACEROUTE',
 ] as const;
 export type CheckType = (typeof checkTypes)[number];
 
@@ -69,6 +71,10 @@ const rows = {
   ICMP: probe,
   // The handshake, the questions to the authority and the scan have limits of their own within it.
   SSL: { ...probe, attemptTimeoutMs: 60_000 },
+  // The check's own timeout, up to 180 s, applies first.
+  GRPC: { ...probe, attemptTimeoutMs: 190_000 },
+  // The trace has a limit of its own, of at most 30 s; the lookup of names comes before and after it.
+  TRACEROUTE: { ...probe, attemptTimeoutMs: 45_000 },
   BROWSER: script,
   MULTI_STEP: script,
   // The limit in the job applies instead: see attemptLimitMs.

@@ -119,11 +119,24 @@ export const IcmpJob = Type.Object({
   maxPacketLossThreshold: Type.Number({ minimum: 0, maximum: 100 }),
 });
 
+export const GrpcJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('GRPC'),
+  request: requestSchemas.GRPC,
+  clientCertificates: Type.Array(ClientCertificate, { maxItems: 100 }),
+});
+
 export const SslJob = Type.Object({
   ...jobFields,
   checkType: Type.Literal('SSL'),
   request: requestSchemas.SSL,
   clientCertificates: Type.Array(ClientCertificate, { maxItems: 100 }),
+});
+
+export const TracerouteJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('TRACEROUTE'),
+  request: requestSchemas.TRACEROUTE,
 });
 
 const scriptJobFields = {
@@ -148,6 +161,8 @@ export const jobSchemas = {
   DNS: DnsJob,
   ICMP: IcmpJob,
   SSL: SslJob,
+  GRPC: GrpcJob,
+  TRACEROUTE: TracerouteJob,
   BROWSER: BrowserJob,
   MULTI_STEP: MultiStepJob,
   PLAYWRIGHT: PlaywrightJob,

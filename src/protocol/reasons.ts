@@ -58,11 +58,23 @@ export const reasonOwner = {
   PROXY_FAILED: 'target',
   CLIENT_CERTIFICATE_INVALID: 'target',
   TEMPLATE_INVALID: 'target',
+  // gRPC
+  /** The call got a status other than OK. */
+  GRPC_STATUS: 'target',
+  /** The health service answers something other than SERVING. */
+  GRPC_HEALTH: 'target',
+  /** The types or the message of the check do not fit the server, or cannot be read. */
+  GRPC_DEFINITION: 'target',
   // DNS
   DNS_RCODE: 'target',
   DNS_MALFORMED: 'target',
   // ICMP
   PACKET_LOSS: 'target',
+  // traces
+  /** The last hop of a trace is not the target. */
+  DESTINATION_NOT_REACHED: 'target',
+  /** Routers send packets for the target to each other in a circle. */
+  ROUTE_LOOP: 'target',
   // heartbeats
   /** The monitored job did not call the ping URL in time. */
   HEARTBEAT_MISSED: 'target',

@@ -3,13 +3,17 @@ import type { ProbeType } from './check-types.ts';
 import {
   ApiAssertion,
   DnsAssertion,
+  GrpcAssertion,
   IcmpAssertion,
   SslAssertion,
   TcpAssertion,
+  TracerouteAssertion,
   UrlAssertion,
 } from './assertions.ts';
+import { GrpcConfig, maxGrpcSeconds } from './grpc.ts';
 import { Nullable, StringEnum } from './schema.ts';
 import { SslConfig } from './ssl.ts';
+import { traceSettings } from './traceroute.ts';
 
 /**
  * The `request` object of each check type: one schema for the public API, the database and the job. The service fills
@@ -137,6 +141,26 @@ export const SslRequest = Type.Object({
 });
 export type SslRequest = Static<typeof SslRequest>;
 
+export const GrpcRequest = Type.Object({
+  url: Hostname,
+  /** A number, or a template that renders as one. */
+  port: Type.Union([Port, Type.String({ pattern: '\\{\\{', maxLength: 256 })]),
+  ipFamily: IpFamily,
+  skipSSL: Type.Boolean({ default: false }),
+  /** Seconds for lookup, connection, reflection and call together. */
+  timeout: Type.Integer({ minimum: 1, maximum: maxGrpcSeconds, default: 60 }),
+  grpcConfig: GrpcConfig,
+  /** A stored client certificate; required with clientCertificateMode `explicit`. */
+  grpcClientCertificateId: Nullable(Type.String({ maxLength: 36 }), { default: null }),
+  assertions: assertionsOf(GrpcAssertion),
+});
+export type GrpcRequest = Static<typeof GrpcRequest>;
+export const TracerouteRequest = Type.Object({
+  ...traceSettings,
+  assertions: assertionsOf(TracerouteAssertion),
+});
+export type TracerouteRequest = Static<typeof TracerouteRequest>;
+
 export const requestSchemas = {
   URL: UrlRequest,
   API: ApiRequest,
@@ -144,4 +168,6 @@ export const requestSchemas = {
   DNS: DnsRequest,
   ICMP: IcmpRequest,
   SSL: SslRequest,
+  GRPC: GrpcRequest,
+  TRACEROUTE: TracerouteRequest,
 } as const satisfies { [T in ProbeType]: unknown };

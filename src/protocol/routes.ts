@@ -55,10 +55,37 @@ export const HelloResponse = Type.Object({
   time: Type.String(),
 });
 
+/**
+ * The agent's own condition, in claims and renewals. The service validates it separately and ignores a malformed one, because
+ * jobs and leases are more important.
+ */
+export const AgentCondition = Type.Object({
+  /** The raised guards. */
+  guards: Type.Array(
+    Type.Object({
+      name: Type.String({ maxLength: 64 }),
+      /** The reason and the remedy, scrubbed. */
+      message: Type.String({ maxLength: protocolLimits.guardChars + 1 }),
+      /** The agent takes no jobs while it is raised. */
+      stopsJobs: Type.Boolean(),
+    }),
+    { maxItems: protocolLimits.guards },
+  ),
+  /** Results that the service has not acknowledged. `oldestSeconds`: how long the oldest one waits. */
+  outbox: Type.Object({
+    results: Type.Integer({ minimum: 0 }),
+    bytes: Type.Number({ minimum: 0 }),
+    oldestSeconds: Type.Number({ minimum: 0 }),
+  }),
+});
+export type AgentCondition = Static<typeof AgentCondition>;
+
 export const ClaimRequest = Type.Object({
   agentId: Uuid,
   free: Type.Partial(Type.Object({ uptime: Slots, browser: Slots, suite: Slots })),
   waitSeconds: Type.Number({ minimum: 0, maximum: protocolLimits.claimWaitSeconds }),
+  /** An AgentCondition. */
+  condition: Type.Optional(Type.Unknown()),
 });
 /**
  * Jobs are not validated here, so that one malformed job does not affect the others. The agent parses each one
@@ -82,6 +109,8 @@ export const RenewRequest = Type.Object({
     }),
     { maxItems: 10_000 },
   ),
+  /** An AgentCondition. */
+  condition: Type.Optional(Type.Unknown()),
 });
 export const RenewResponse = Type.Object({
   /** Job ids. */

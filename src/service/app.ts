@@ -14,7 +14,7 @@ import { errorBody } from './http/error-body.ts';
 
 import { registerStatusPagesInPublic } from './public-pages/routes.ts';
 import { registerTriggerCalls } from './triggers/call-routes.ts';
-import { serveFileSchema } from './projects/schema-routes.ts';
+import { serveFileSchema } from './projects/files/schema-routes.ts';
 import { registerWeb } from './pages/routes.ts';
 
 /** Adds routes to the service. */

@@ -15,6 +15,7 @@ import { createPartitions } from './db/partitions.ts';
 import type { Encryption } from './engine/encryption.ts';
 import { createErrorFollower } from './error-groups/follow-errors.ts';
 import { createFinishedRuns } from './results/finished-runs.ts';
+import { followRoutes } from './results/route-changes.ts';
 import { createHeartbeatTimers } from './heartbeats/timers.ts';
 import { triggeredIncidents } from './incidents/triggered.ts';
 import { createMaintenanceLoop } from './maintenance/advance.ts';
@@ -67,6 +68,7 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
     createAlertFollower(alerting),
     createLocationFollower(alerting),
     noteRollups,
+    followRoutes,
   ];
   const loops: Pick<Loop, 'start' | 'stop'>[] = [
     createScheduler({ db, now, adopted: deps.adopted, random: deps.random, log }),

@@ -54,6 +54,7 @@ import { apiShape } from './http/body-shape.ts';
 import { bodyBytes, checkInput } from './http/input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './bundles/routes.ts';
 import { LocationAgents, registerLocationAgents } from './locations/agent-list-routes.ts';
+import { MissedRuns, registerMissedRuns } from './locations/missed-routes.ts';
 import { NewLocationKey } from './locations/keys.ts';
 import { MaintenanceSchema, MaintenanceUpdateSchema, MaintenanceWindow } from './maintenance/schema.ts';
 import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
@@ -84,6 +85,7 @@ import {
 } from './projects/schema.ts';
 import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
 import { registerSuiteRuns, SuiteRuns } from './results/suite-run-routes.ts';
+import { registerSuiteTests, SuiteTests } from './results/suite-test-routes.ts';
 import { ActiveRuns, registerActiveRuns } from './sessions/active-run-routes.ts';
 import { registerSnippets, Snippet } from './accounts/snippets/routes.ts';
 import { registerStatusPageIncidentUpdates } from './incidents/page-update-routes.ts';
@@ -98,9 +100,11 @@ import {
   StatusPageSubscription,
   StatusPageSubscriptionPage,
 } from './public-pages/subscription-routes.ts';
+import { registerStatusPagePreviews } from './public-pages/preview-routes.ts';
 import { registerStatusPages } from './status-pages/routes.ts';
 import { StatusPage, StatusPagePage } from './status-pages/schema.ts';
 import { ListedTestSession, registerTestSessions, TestSession } from './sessions/test-session-routes.ts';
+import { registerTries } from './drafts/try-routes.ts';
 import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers/routes.ts';
 import { registerVariables, Variable } from './accounts/variables/routes.ts';
 import { locationUses } from './checks/location-uses.ts';
@@ -117,6 +121,7 @@ const components = [
   Timeline,
   ActiveRuns,
   SuiteRuns,
+  SuiteTests,
   CheckGroup,
   HeartbeatEvent,
   HeartbeatStats,
@@ -153,6 +158,7 @@ const components = [
   ListedTestSession,
   PrivateLocation,
   LocationAgents,
+  MissedRuns,
   DataCenter,
   NewLocationKey,
   MaintenanceWindow,
@@ -203,6 +209,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerTimeline(api, deps);
     registerActiveRuns(api, deps);
     registerSuiteRuns(api, deps);
+    registerSuiteTests(api, deps);
     registerEvents(instance, api, deps);
     registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
     registerHeartbeatEvents(api, deps);
@@ -217,6 +224,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerRuntimes(api);
     registerPrivateLocations(api, deps, { uses: locationUses });
     registerLocationAgents(api, deps);
+    registerMissedRuns(api, deps);
     registerLocations(api, deps);
     registerCheckResults(api, deps, { withErrorGroups });
     registerCheckResultAssets(api, deps);
@@ -238,6 +246,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     const sessions = { ...deps, waiting, partitions: createPartitions(deps.db) };
     registerCheckSessions(api, sessions);
     registerTestSessions(api, sessions);
+    registerTries(instance, sessions);
     registerMaintenanceWindows(api, deps);
     registerMaintenanceOccurrences(api, deps);
     registerMaintenanceUpdates(api, deps);
@@ -245,6 +254,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps, authentic
     registerStatusPageIncidents(api, deps);
     registerStatusPageIncidentUpdates(api, deps);
     registerStatusPages(api, deps);
+    registerStatusPagePreviews(api, deps);
     registerStatusPageSubscriptions(api, deps);
     registerIncidents(api, deps);
     registerIncidentUpdates(api, deps);

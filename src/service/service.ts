@@ -109,6 +109,7 @@ export async function startService(options: Options): Promise<RunningService> {
         bundles,
         background: work.background,
         publicUrl: config.publicUrl,
+        agentImage: config.agentImage,
         canMail: config.notifications.smtpUrl !== null,
         retention: config.retention,
         rateLimit: config.rateLimit,

@@ -1,6 +1,7 @@
 import { createAuthority, selfSigned } from './certificates.ts';
 import { startDnsTarget, type DnsTarget, type DnsTargetOptions } from './dns-target.ts';
 import { startHttpTarget, type HttpTarget, type HttpTargetOptions } from './http-target.ts';
+import { startGrpcTarget, type GrpcTarget } from './grpc-target.ts';
 import { startTcpTarget, type TcpTarget } from './tcp-target.ts';
 import { dayMs } from '../durations.ts';
 
@@ -26,6 +27,7 @@ export type TargetPorts = {
   silent: number;
   closing: number;
   dns: number;
+  grpc: number;
 };
 
 /** All sample targets of one process. */
@@ -37,6 +39,7 @@ export type Targets = {
   caCertificate: string;
   tcp: { echo: TcpTarget; banner: TcpTarget; silent: TcpTarget; closing: TcpTarget };
   dns: DnsTarget;
+  grpc: GrpcTarget;
   ports: TargetPorts;
   close: () => Promise<void>;
 };
@@ -102,12 +105,14 @@ export async function startTargets(options: TargetsOptions = {}): Promise<Target
       closing: await keep(startTcpTarget('closing', port('closing'))),
     };
     const dns = await keep(startDnsTarget({ ...port('dns'), ...zone }));
+    const grpc = await keep(startGrpcTarget(port('grpc')));
     return {
       http,
       https,
       caCertificate: authority.certificate.cert,
       tcp,
       dns,
+      grpc,
       ports: {
         http: http.port,
         https: https.valid.port,
@@ -119,6 +124,7 @@ export async function startTargets(options: TargetsOptions = {}): Promise<Target
         silent: tcp.silent.port,
         closing: tcp.closing.port,
         dns: dns.port,
+        grpc: grpc.port,
       },
       close,
     };

@@ -203,7 +203,7 @@ describe('attempts', () => {
     peer.add(
       tcpJob(await target(true), {
         request: { data: 'x' },
-        deadline: new Date(Date.now() + 1000).toISOString(),
+        deadline: new Date(Date.now() + 3000).toISOString(),
       }),
     );
     await until(() => finals().length === 1, 'a final result');
@@ -247,7 +247,7 @@ describe('jobs that cannot be run', () => {
       'of a type that this agent has not',
       { checkType: 'BROWSER' },
       'TYPE_UNAVAILABLE',
-      /it runs URL, API, TCP, DNS, ICMP, SSL/,
+      /it runs URL, API, TCP, DNS, ICMP, SSL, GRPC, TRACEROUTE/,
     ],
     ['that are malformed', { request: { port: -1 } }, 'INVALID_JOB', /request\.port/],
   ])('%s are answered', async (_name, more, code, message) => {

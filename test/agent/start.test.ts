@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import net, { type AddressInfo, type Socket } from 'node:net';
 import { fatalLines } from '../helpers/fatal-line.ts';
 import { tmpdir } from 'node:os';
@@ -137,6 +137,29 @@ test.each([
   // Newer Nodes call a parent that is no folder EEXIST.
   expect(program.stderr().trimEnd()).not.toContain('\n');
   expect(fatalLines(program.stderr().replace('EEXIST', 'ENOTDIR'))).toEqual([line]);
+});
+
+test('/probe is on the health port if PROBE_CONFIG names a file', async () => {
+  const file = join(folder, 'blackbox.yml');
+  writeFileSync(file, 'modules: {tcp: {prober: tcp, timeout: 5s}}');
+  const program = start({ PROBE_CONFIG: file, PROBE_TARGETS: '127.0.0.1' });
+  const { port } = silent.address() as AddressInfo; // it listens on TCP
+  const answer = await fetch(`${await healthUrl(program)}/probe?module=tcp&target=127.0.0.1:${port}`);
+  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('\nprobe_success 1\n')]);
+  program.kill('SIGTERM');
+  expect(await program.exited).toBe(0);
+  const without = start();
+  expect((await fetch(`${await healthUrl(without)}/probe?target=127.0.0.1`)).status).toBe(404);
+});
+
+test('a field of PROBE_CONFIG that is not supported is one line and 78', async () => {
+  const file = join(folder, 'blackbox.yml');
+  writeFileSync(file, 'modules: {http_2xx: {prober: http, http: {enable_http3: true}}}');
+  const program = start({ PROBE_CONFIG: file, PROBE_TARGETS: '*' });
+  expect(await program.exited).toBe(78);
+  expect(fatalLines(program.stderr())).toEqual([
+    `CONFIGURATION: PROBE_CONFIG: ${file}: modules.http_2xx.http.enable_http3 is not supported: see location-agent start --help`,
+  ]);
 });
 
 test('a refused key is one line of its own and 77', async () => {

@@ -40,6 +40,8 @@ test('each measuring executor has had an answer from a peer, and leaves nothing 
     DNS: 3,
     ICMP: 0,
     SSL: 0,
+    GRPC: 0,
+    TRACEROUTE: 0,
   });
   const sockets = () =>
     process.getActiveResourcesInfo().filter((name) => /^(TCPSocket|TCPServer|UDP)Wrap$/.test(name)).length;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { createSmallDisk } from '../helpers/small-disk.ts';
 import { postgresBinaries, startPostgres, type Postgres } from '../helpers/service/postgres.ts';
-import type { Job, StoredResult } from './facts.ts';
+import type { Job, LoggedNotification, StoredResult } from './facts.ts';
 import { sleep, until } from './programs.ts';
 
 /** A real PostgreSQL server that faults befall, and the oracle's own record of jobs in it. */
@@ -13,10 +13,14 @@ export type ChaosDatabase = {
   url: string;
   postgres: Postgres;
   query: <T extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]) => Promise<T[]>;
-  /** A trigger keeps each job that the queue ever had; call it when the service has made its tables. */
+  /** Triggers keep each job, each run to follow and each notification that there ever was; call it when the service has made its tables. */
   record: () => Promise<void>;
   jobs: () => Promise<Job[]>;
   results: () => Promise<StoredResult[]>;
+  /** The log of notifications, in the order in which they were raised. */
+  logged: () => Promise<LoggedNotification[]>;
+  /** The place of each result in the order in which the service followed them. */
+  followed: () => Promise<Map<string, number>>;
   stuckJobs: () => Promise<number>;
   /** SIGKILL for the whole server. */
   kill: () => void;
@@ -113,15 +117,25 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
     query,
     record: async () => {
       await query(`
-        create table if not exists oracle_jobs (id uuid primary key, check_id uuid, due_at timestamptz, deliveries integer, tokens integer);
+        create table if not exists oracle_jobs (id uuid primary key, check_id uuid, due_at timestamptz, deliveries integer, tokens integer, session_id uuid);
         create or replace function oracle_note() returns trigger language plpgsql as $$ begin
-          insert into oracle_jobs values (new.id, new.check_id, new.due_at, new.deliveries, cardinality(new.past_tokens) + 1)
+          insert into oracle_jobs values (new.id, new.check_id, new.due_at, new.deliveries, cardinality(new.past_tokens) + 1, new.session_id)
           on conflict (id) do update set deliveries = greatest(oracle_jobs.deliveries, excluded.deliveries),
             tokens = greatest(oracle_jobs.tokens, excluded.tokens);
           return null; end $$;
         drop trigger if exists oracle on jobs;
         create trigger oracle after insert or update of deliveries, past_tokens on jobs for each row execute function oracle_note();
-        insert into oracle_jobs select id, check_id, due_at, deliveries, cardinality(past_tokens) + 1 from jobs on conflict do nothing`);
+        create table if not exists oracle_followed (place bigint primary key, result_id uuid);
+        create or replace function oracle_follow() returns trigger language plpgsql as $$ begin
+          insert into oracle_followed values (new.id, new.result_id); return null; end $$;
+        drop trigger if exists oracle on finished_runs;
+        create trigger oracle after insert on finished_runs for each row execute function oracle_follow();
+        create table if not exists oracle_notifications (place bigint generated always as identity, id uuid primary key);
+        create or replace function oracle_raise() returns trigger language plpgsql as $$ begin
+          insert into oracle_notifications (id) values (new.id); return null; end $$;
+        drop trigger if exists oracle on alert_notifications;
+        create trigger oracle after insert on alert_notifications for each row execute function oracle_raise();
+        insert into oracle_jobs select id, check_id, due_at, deliveries, cardinality(past_tokens) + 1, session_id from jobs on conflict do nothing`);
     },
     jobs: async () =>
       (
@@ -170,6 +184,26 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
               }
             : null,
       })),
+    logged: async () =>
+      (
+        await query<{ check_id: string; alert_type: string; created_at: Date; is_superseded: boolean }>(
+          `select n.check_id, n.alert_type, n.created_at,
+             coalesce(n.result like '%a newer alert of the same check replaced it%', false) as is_superseded
+           from alert_notifications n join oracle_notifications o on o.id = n.id
+           where n.check_id is not null order by o.place`,
+        )
+      ).map((row) => ({
+        checkId: row.check_id,
+        type: row.alert_type,
+        createdAt: row.created_at.getTime(),
+        isSuperseded: row.is_superseded,
+      })),
+    followed: async () =>
+      new Map(
+        (
+          await query<{ result_id: string; place: string }>('select result_id, place from oracle_followed')
+        ).map((row) => [row.result_id, Number(row.place)]),
+      ),
     stuckJobs: async () =>
       Number(
         (

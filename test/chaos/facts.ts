@@ -1,7 +1,11 @@
 /** What the oracle knows after a scenario, in milliseconds since the epoch unless a name says otherwise. */
 
+/** The types of checks that cost little. */
+export type CheckKind = 'url' | 'api' | 'tcp' | 'dns' | 'icmp' | 'ssl' | 'heartbeat';
+
 export type ChaosCheck = {
   id: string;
+  kind: CheckKind;
   /** Also in what its probes send, so that a target knows whose probe it sees. */
   name: string;
   intervalMs: number;
@@ -43,8 +47,20 @@ export type Notification = {
   accepted: boolean;
 };
 
+/** A notification as the service logged it. */
+export type LoggedNotification = {
+  checkId: string;
+  type: string;
+  createdAt: number;
+  /** Dropped, because a newer alert of the same check replaced it after its try had failed. */
+  isSuperseded: boolean;
+};
+
 export type Facts = {
   checks: readonly ChaosCheck[];
+  /** Checks that the oracle pings, and its pings that were answered with 200. */
+  heartbeats: readonly ChaosCheck[];
+  pings: readonly Probe[];
   /** Due moments from here to there are judged. */
   from: number;
   to: number;
@@ -54,6 +70,10 @@ export type Facts = {
   /** Alerts are judged up to here: the results and the notifications that were there before anything was read. */
   settledAt: number;
   notifications: readonly Notification[];
+  /** In the order in which they were raised. */
+  logged: readonly LoggedNotification[];
+  /** The place of each result, by its id, in the order in which the service followed them. */
+  followed: ReadonlyMap<string, number>;
   /** Jobs that are still leased long after the end. */
   stuckJobs: number;
 };
@@ -66,7 +86,7 @@ export type Excuses = {
   errored?: { when: (dueAt: number) => boolean; codes: readonly string[] };
   /** A notification may come more than once: its sender was killed between sending and noting it. */
   repeated?: boolean;
-  /** Notifications may be left out that a newer state had made pointless; the last one must still be right. */
+  /** Notifications may be left out that the log calls superseded: their try had failed, and a newer one replaced them. */
   dropped?: boolean;
   /** Targets on the way of this time cannot be judged: their own fault was the scenario's. */
   unsure?: (at: number) => boolean;

@@ -30,6 +30,17 @@ export type Front = {
   close: () => Promise<void>;
 };
 
+/** Passes an answer on with one wrong byte in its middle, and complete: an answer that stops is another fault. */
+function garble(answer: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+  answer.on('end', () => {
+    const body = Buffer.concat(chunks);
+    if (body.length > 0) body[Math.floor(body.length / 2)] = 0x07;
+    response.writeHead(answer.statusCode ?? 502, answer.headers).end(body);
+  });
+}
+
 export async function startFront(options: { host?: string } = {}): Promise<Front> {
   const agent = new Agent({ keepAlive: false });
   let replicas: readonly number[] = [];
@@ -48,14 +59,11 @@ export async function startFront(options: { host?: string } = {}): Promise<Front
           answer.on('end', () => response.destroy());
           return;
         }
+        if (fault === 'garble answer') return garble(answer, response);
         response.writeHead(answer.statusCode ?? 502, answer.headers);
-        if (fault === 'cut answer' || fault === 'garble answer') {
+        if (fault === 'cut answer') {
           answer.once('data', (chunk: Buffer) => {
-            if (fault === 'garble answer') {
-              const wrong = Buffer.from(chunk);
-              wrong[Math.floor(wrong.length / 2)] = 0x07;
-              response.end(wrong);
-            } else response.write(chunk.subarray(0, chunk.length / 2), () => response.destroy());
+            response.write(chunk.subarray(0, chunk.length / 2), () => response.destroy());
           });
           answer.on('end', () => response.end());
           return;

@@ -1,9 +1,9 @@
 import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { examplesOf, judge, type Verdict } from './judge.ts';
+import { examplesOf, judge, type Verdict } from './judge/judge.ts';
 import { killEverything, sleep } from './programs.ts';
 import { randomFrom } from './random.ts';
-import type { Scenario } from './scenario.ts';
+import type { LoneScenario, Scenario, WorldScenario } from './scenario.ts';
 import { scenarios } from './scenarios/table.ts';
 import { changingChecks, startWeather } from './weather.ts';
 import { startWorld } from './world.ts';
@@ -20,6 +20,7 @@ const { values, positionals } = parseArgs({
     list: { type: 'boolean', default: false },
     out: { type: 'string' },
     main: { type: 'string' },
+    commit: { type: 'string', default: '' },
   },
 });
 
@@ -48,6 +49,20 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
+/** What made the figures: seed, commit and those variables that the scenario reads. They belong to the command of its row. */
+const rowOf = ({ name, reads = [] }: Scenario, seconds: number) => ({
+  name,
+  seed,
+  seconds,
+  commit: values.commit,
+  variables: Object.fromEntries(
+    reads.flatMap((variable) => {
+      const value = process.env[variable];
+      return value === undefined ? [] : [[variable, value]];
+    }),
+  ),
+});
+
 let failed = 0;
 const rows: string[] = [];
 for (const scenario of wanted.length > 0 ? wanted : scenarios) {
@@ -59,7 +74,9 @@ for (const scenario of wanted.length > 0 ? wanted : scenarios) {
   console.log(`-- ${scenario.name}: ${scenario.about}`);
   const began = performance.now();
   try {
-    const { verdict, notes } = await play(scenario);
+    const { verdict, notes, measured } =
+      'alone' in scenario ? await playAlone(scenario) : await play(scenario);
+    if (measured !== undefined) console.log(`   ${measured}`);
     for (const note of notes) console.log(`   ${note}`);
     for (const line of examplesOf(verdict.violations)) console.log(`   WRONG ${line}`);
     if (verdict.violations.length > 0) failed += 1;
@@ -71,7 +88,10 @@ for (const scenario of wanted.length > 0 ? wanted : scenarios) {
     rows.push(row);
     console.log(`   ${row}`);
     if (values.out !== undefined)
-      appendFileSync(values.out, `${JSON.stringify({ name: scenario.name, seed, seconds, ...verdict })}\n`);
+      appendFileSync(
+        values.out,
+        `${JSON.stringify({ ...rowOf(scenario, seconds), ...verdict, measured, notes })}\n`,
+      );
   } catch (error) {
     failed += 1;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -85,7 +105,15 @@ console.log(
 );
 process.exit(failed === 0 ? 0 : 1);
 
-async function play(scenario: Scenario): Promise<{ verdict: Verdict; notes: string[] }> {
+type Played = { verdict: Verdict; notes: string[]; measured: string | undefined };
+
+async function playAlone(scenario: LoneScenario): Promise<Played> {
+  const { verdict, notes = [], wrong = [], measured } = await scenario.alone();
+  verdict.violations.push(...wrong);
+  return { verdict, notes, measured };
+}
+
+async function play(scenario: WorldScenario): Promise<Played> {
   const prepared = await scenario.prepare?.(main);
   const random = randomFrom(seed);
   try {
@@ -95,14 +123,14 @@ async function play(scenario: Scenario): Promise<{ verdict: Verdict; notes: stri
       await sleep(12_000);
       const from = Date.now();
       const stopWeather = startWeather(world, changingChecks(world));
-      const { notes = [], ...excuses } = await scenario.run(world);
+      const { notes = [], wrong = [], measured, ...excuses } = await scenario.run(world);
       stopWeather();
       // Time for what has recovered to show it.
       await sleep(15_000);
       const facts = await world.facts(from, Date.now());
       const verdict = judge(facts, excuses);
-      verdict.violations.push(...((await scenario.after?.(world, verdict)) ?? []));
-      return { verdict, notes };
+      verdict.violations.push(...wrong, ...((await scenario.after?.(world, verdict)) ?? []));
+      return { verdict, notes, measured };
     } finally {
       await world.close();
     }

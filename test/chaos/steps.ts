@@ -33,10 +33,10 @@ export const serviceFolders = [
 /** Loaded with `--import` into programs of the copy. */
 export const stepFile = fileURLToPath(new URL('../../test/chaos/step.mjs', import.meta.url));
 
-/** Makes the copy next to the compiled program. Returns its main file. */
-export function instrumentedMain(main: string): string {
+/** Makes the copy next to the compiled program. Returns its main file, and what removes it. */
+export function instrumentedProgram(main: string): { main: string; remove: () => void } {
   const root = dirname(dirname(main));
-  const copy = join(root, 'build', 'steps');
+  const copy = join(root, 'build', `steps-${process.pid}`);
   rmSync(copy, { recursive: true, force: true });
   mkdirSync(copy, { recursive: true });
   // What the program finds by its own place.
@@ -58,7 +58,10 @@ export function instrumentedMain(main: string): string {
       writeFileSync(file, instrumented(readFileSync(file, 'utf8'), relative(dist, file)));
     }
   }
-  return join(dist, 'main.js');
+  return {
+    main: join(dist, 'main.js'),
+    remove: () => rmSync(copy, { recursive: true, force: true }),
+  };
 }
 
 function filesOf(folder: string): string[] {
@@ -106,17 +109,42 @@ function isFileCall(node: Node): boolean {
   return isNode(callee) && 'name' in callee && /^[a-z]+Sync$/.test(String(callee.name));
 }
 
-/** `count` of the steps in a file that programs wrote, evenly spread, each with the pass at which to end it. */
-export function chosenSteps(
-  listFile: string,
-  { count, random }: { count: number; random: Random },
-): { step: string; pass: number }[] {
-  const all = [...new Set(readFileSync(listFile, 'utf8').split('\n').filter(Boolean))].sort();
+export type Step = {
+  /** "FILE:LINE". */
+  step: string;
+  /** The pass at which to kill. */
+  pass: number;
+  /** When that pass came, in milliseconds after the start of its program. */
+  afterMs: number;
+};
+
+/**
+ * `count` of the steps in a file that programs wrote, evenly spread, each with a pass that was really seen. Fewer if there are
+ * fewer steps.
+ */
+export function chosenSteps(listFile: string, { count, random }: { count: number; random: Random }): Step[] {
+  const passes = new Map<string, Step[]>();
+  for (const line of readFileSync(listFile, 'utf8').split('\n').filter(Boolean)) {
+    const [step = '', pass, afterMs] = line.split(' ');
+    passes.set(step, [...(passes.get(step) ?? []), { step, pass: Number(pass), afterMs: Number(afterMs) }]);
+  }
+  const all = [...passes.keys()].sort();
   const every = Math.max(1, all.length / count);
-  const chosen = [];
-  for (let at = random.next() * every; at < all.length; at += every) {
-    const step = all[Math.floor(at)];
-    if (step !== undefined) chosen.push({ step, pass: random.whole(1, 4) });
+  const chosen: Step[] = [];
+  for (let at = every === 1 ? 0 : random.next() * every; at < all.length; at += every) {
+    const seen = passes.get(all[Math.floor(at)] ?? '');
+    if (seen !== undefined) chosen.push(random.pick(seen));
   }
   return chosen;
+}
+
+export type Reached = { reached: number; tried: number };
+
+/** Of the steps that are tried, at least this share must be reached: otherwise the scenario has not tried what it says. */
+export const leastShare = 0.8;
+
+/** What is wrong with the counts; nothing if enough steps were reached. */
+export function tooFewOf({ reached, tried }: Reached): string[] {
+  if (tried > 0 && reached >= leastShare * tried) return [];
+  return [`killed at ${reached} of ${tried} steps, and ${leastShare * 100} % is the least`];
 }

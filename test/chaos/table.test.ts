@@ -21,6 +21,7 @@ const line = (name: string, more: object = {}) =>
     name,
     seed: 1,
     seconds: 90,
+    commit: 'abc1234',
     due: 100,
     probes: 104,
     lost: 0,
@@ -51,14 +52,19 @@ const cellsOf = (text: string, name: string): string[] =>
 
 test('the last line of a scenario counts, the others keep their figures, and the rest of the page stays', () => {
   const lost = { lost: 2, doubled: 1, falseAlerts: 4, violations: ['a', 'b'] };
-  expect(writeTable(line('calm'), line('agent-kills', lost), line('calm', { due: 50, seed: 7 })).status).toBe(
-    0,
-  );
+  expect(
+    writeTable(
+      line('calm'),
+      line('agent-kills', lost),
+      line('calm', { due: 50, seed: 7, measured: 'killed at 57 of 60 steps' }),
+    ).status,
+  ).toBe(0);
   const first = readFileSync(page, 'utf8');
   const [calm, kills] = ['calm', 'agent-kills'].map((name) => scenarios.find((found) => found.name === name));
   expect(cellsOf(first, 'calm')).toEqual([
     '`npm run chaos -- calm --seed 7`',
     calm?.about,
+    'abc1234',
     '50',
     '50',
     '0',
@@ -68,10 +74,12 @@ test('the last line of a scenario counts, the others keep their figures, and the
     '8',
     '0',
     '0',
+    'killed at 57 of 60 steps',
   ]);
   expect(cellsOf(first, 'agent-kills')).toEqual([
     '`npm run chaos -- agent-kills --seed 1`',
     kills?.about,
+    'abc1234',
     '100',
     '97',
     '2',
@@ -81,6 +89,7 @@ test('the last line of a scenario counts, the others keep their figures, and the
     '8',
     '4',
     '2',
+    '',
   ]);
   expect(cellsOf(first, 'starved').slice(2).join('')).toBe('');
   expect(first.startsWith('# Page\n\nBefore.\n\n<!-- chaos-table -->\n')).toBe(true);
@@ -89,9 +98,18 @@ test('the last line of a scenario counts, the others keep their figures, and the
   expect(writeTable(line('starved')).status).toBe(0);
   const second = readFileSync(page, 'utf8');
   expect(cellsOf(second, 'calm')).toEqual(cellsOf(first, 'calm'));
-  expect(cellsOf(second, 'starved').slice(2, 4)).toEqual(['100', '100']);
+  expect(cellsOf(second, 'starved').slice(2, 5)).toEqual(['abc1234', '100', '100']);
   expect(run().status).toBe(0);
   expect(readFileSync(page, 'utf8')).toBe(second);
+});
+
+test('the variables that made the figures are part of the command', () => {
+  writeTable(line('soak', { variables: { CHAOS_MINUTES: '60', CHAOS_RUNS: '100' } }));
+  const command = '`CHAOS_MINUTES=60 CHAOS_RUNS=100 npm run chaos -- soak --seed 1`';
+  expect(cellsOf(readFileSync(page, 'utf8'), 'soak')[0]).toBe(command);
+  // It stays when other figures are written.
+  writeTable(line('calm'));
+  expect(cellsOf(readFileSync(page, 'utf8'), 'soak')[0]).toBe(command);
 });
 
 test('a wrong file changes nothing and is named', () => {
@@ -99,6 +117,8 @@ test('a wrong file changes nothing and is named', () => {
     ['{', 'line 2: not JSON'],
     [line('calm', { due: -1 }), 'line 2: due must be a whole number'],
     [line('calm', { violations: 3 }), 'line 2: name must be a text and violations a list'],
+    [line('calm', { commit: '| x' }), 'line 2: commit must be the short name of a commit'],
+    [line('calm', { variables: { CHAOS_RUNS: '`' } }), 'line 2: variables must be numbers of CHAOS_…'],
   ]) {
     const done = writeTable(line('calm'), text ?? '');
     expect([done.status, done.stderr]).toEqual([2, expect.stringContaining(mistake ?? '')]);
@@ -109,6 +129,8 @@ test('a wrong file changes nothing and is named', () => {
 
 test('docs/reliability.md has the row of every scenario (node scripts/chaos-table.mjs writes them)', () => {
   const text = readFileSync(join(root, 'docs', 'reliability.md'), 'utf8');
-  const named = [...text.matchAll(/^\| `npm run chaos -- ([\w-]+)/gm)].map(([, name]) => name);
+  const named = [...text.matchAll(/^\| `(?:CHAOS_[A-Z]+=[\d.]+ )*npm run chaos -- ([\w-]+)/gm)].map(
+    ([, name]) => name,
+  );
   expect(named).toEqual(scenarios.map(({ name }) => name));
 });

@@ -1,7 +1,10 @@
 import { createSocket } from 'node:dgram';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
+import { createSecureContext, createServer as createTlsServer, type SecureContext } from 'node:tls';
 import dnsPacket from 'dns-packet';
+import { dayMs } from '../../src/durations.ts';
+import { createAuthority } from '../../src/targets/certificates.ts';
 import { closer, listen } from '../../src/targets/tcp-target.ts';
 import type { Notification, Probe } from './facts.ts';
 
@@ -12,6 +15,8 @@ export type Targets = {
   dnsPort: number;
   /** A port of its own for each TCP check: there is no other name in a connection. */
   tcpPort: (check: string) => Promise<number>;
+  /** A server for all SSL checks, which name themselves in the name that they ask for: CHECK.chaos.test. */
+  tlsPort: () => Promise<number>;
   probes: Probe[];
   /** Makes the target of a check answer wrongly from now on, or well again. */
   setBad: (check: string, isBad: boolean) => void;
@@ -29,7 +34,10 @@ export async function startTargets(
   const http = createHttpServer((request, response) => {
     const check = decodeURIComponent((request.url ?? '').split('/')[2] ?? '');
     probes.push({ check, at: Date.now() });
-    response.writeHead(bad.has(check) ? 500 : 200, { 'content-type': 'text/plain' }).end('ok\n');
+    request.resume();
+    response
+      .writeHead(bad.has(check) ? 500 : 200, { 'content-type': 'application/json' })
+      .end('{"state":"running"}\n');
   });
   // Answers must not depend on sockets that an agent kept open before a fault.
   http.keepAliveTimeout = 1_000;
@@ -70,16 +78,55 @@ export async function startTargets(
     closers.push(closer(server));
     return listen(server, { host });
   };
+  let tls: Promise<number> | undefined;
+  const tlsPort = (): Promise<number> =>
+    (tls ??= startTlsTarget({ host, bad, probes }).then(({ port, close }) => {
+      closers.push(close);
+      return port;
+    }));
   return {
     httpPort,
     dnsPort,
     tcpPort,
+    tlsPort,
     probes,
     setBad: (check, isBad) => void (isBad ? bad.add(check) : bad.delete(check)),
     close: async () => {
       await Promise.all(closers.map((close) => close()));
     },
   };
+}
+
+type TlsTarget = { host: string; bad: ReadonlySet<string>; probes: Probe[] };
+
+/** A check that is bad gets a certificate that has expired. */
+async function startTlsTarget({
+  host,
+  bad,
+  probes,
+}: TlsTarget): Promise<{ port: number; close: () => Promise<void> }> {
+  const authority = await createAuthority({ commonName: 'chaos' });
+  const contextOf = async (from: number, to: number): Promise<SecureContext> => {
+    const { cert, key } = await authority.issue({
+      commonName: '*.chaos.test',
+      notBefore: new Date(Date.now() + from),
+      notAfter: new Date(Date.now() + to),
+    });
+    return createSecureContext({ cert: cert + authority.certificate.cert, key });
+  };
+  const good = await contextOf(-dayMs, 90 * dayMs);
+  const expired = await contextOf(-90 * dayMs, -dayMs);
+  const server = createTlsServer({
+    SNICallback: (name, done) => {
+      const check = name.split('.')[0] ?? '';
+      probes.push({ check, at: Date.now() });
+      done(null, bad.has(check) ? expired : good);
+    },
+  });
+  server.on('secureConnection', (socket) => socket.on('error', () => socket.destroy()).resume());
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  const close = closer(server);
+  return { port: await listen(server, { host }), close };
 }
 
 export type Receiver = {

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { apiOf, type Api } from '../e2e/program.ts';
 import { startDatabase, type ChaosDatabase } from './database.ts';
+import { makeChecks, type CheckOptions } from './checks.ts';
 import type { ChaosCheck, Facts } from './facts.ts';
 import { startFront, type Front } from './front.ts';
-import { momentsOf } from './judge.ts';
+import { noHeartbeats, startPings, type Heartbeats } from './heartbeats.ts';
+import { momentsOf } from './judge/judge.ts';
 import { killEverything, sleep, start, until, type Running } from './programs.ts';
 import type { Random } from './random.ts';
 import { startReceiver, startTargets, type Receiver, type Targets } from './targets.ts';
@@ -21,12 +23,15 @@ export type World = {
   targets: Targets;
   receiver: Receiver;
   checks: ChaosCheck[];
+  heartbeats: Heartbeats;
   api: Api;
   replicas: (Running | null)[];
   agents: (Running | null)[];
   startReplica: (index: number, extra?: Record<string, string>) => Promise<void>;
   /** SIGKILL, and resolved when it is gone. */
   killReplica: (index: number) => Promise<void>;
+  /** The front sends nothing more to this replica, until it is started again. */
+  takeOut: (index: number) => void;
   startAgent: (index: number, options?: AgentOptions) => Promise<void>;
   killAgent: (index: number) => Promise<void>;
   agentFolder: (index: number) => string;
@@ -52,26 +57,13 @@ export type AgentOptions = {
   main?: string;
 };
 
-export type WorldOptions = {
+export type WorldOptions = CheckOptions & {
   random: Random;
   main: string;
   replicas?: number;
   agents?: number;
-  /** Checks of each kind. */
-  url?: number;
-  tcp?: number;
-  dns?: number;
-  /** Seconds between the runs of a check: 10, 20 or 30. */
-  everySeconds?: 10 | 20 | 30;
-  /** Where targets listen. */
-  host?: string;
   /** Where the front listens, if elsewhere. */
   frontHost?: string;
-  /** Addresses by which checks reach the targets, in turn; default: `host`. */
-  addresses?: readonly string[];
-  /** Names below it lead to the targets: every third URL check uses one. */
-  domain?: string;
-  limits?: { degradedResponseTime: number; maxResponseTime: number };
   diskMb?: number;
   env?: Record<string, string>;
   agentEnv?: Record<string, string>;
@@ -130,8 +122,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     replicas[index] = running;
     const ready = JSON.parse(await running.firstLine) as { serviceUrl: string };
     ports[index] = Number(new URL(ready.serviceUrl).port);
-    front.setReplicas(ports.filter((port): port is number => port !== null && port !== undefined));
+    showFront();
   }
+  const showFront = (without?: number) =>
+    front.setReplicas(
+      ports.filter((port, index): port is number => typeof port === 'number' && index !== without),
+    );
   const killOf = async (running: Running | null | undefined) => {
     running?.kill('SIGKILL');
     await running?.ended;
@@ -171,11 +167,13 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     targets,
     receiver,
     checks: [],
+    heartbeats: noHeartbeats(),
     api: apiOf('', apiKey),
     replicas,
     agents,
     startReplica,
     killReplica: (index) => killOf(replicas[index]),
+    takeOut: showFront,
     startAgent,
     killAgent: (index) => killOf(agents[index]),
     agentFolder: (index) => {
@@ -209,74 +207,17 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   world.api = apiOf(front.url, apiKey);
   await database.record();
   for (let index = 1; index < (options.replicas ?? 1); index++) await startReplica(index);
-  world.checks.push(...(await makeChecks(world, options)));
-  for (let index = 0; index < (options.agents ?? 1); index++) await startAgent(index);
-  return world;
-}
-
-async function makeChecks(world: World, options: WorldOptions): Promise<ChaosCheck[]> {
-  const addresses = options.addresses ?? [options.host ?? '127.0.0.1'];
-  const template = '{"check":"{{CHECK_ID}}","type":"{{ALERT_TYPE}}","id":"{{CHECK_RESULT_ID}}"}';
-  const channel = await world.api<{ id: number }>('POST', '/v1/alert-channels', {
-    type: 'WEBHOOK',
-    config: { name: 'oracle', url: world.receiver.url, template },
-  });
-  if (channel.status !== 201) throw new Error(`no channel: ${JSON.stringify(channel.body)}`);
-  const { url = 24, tcp = 8, dns = 8, everySeconds = 10 } = options;
-  const kinds = [
-    ...Array.from({ length: url }, (_, index) => ['url', `url-${index}`] as const),
-    ...Array.from({ length: tcp }, (_, index) => ['tcp', `tcp-${index}`] as const),
-    ...Array.from({ length: dns }, (_, index) => ['dns', `dns-${index}`] as const),
-  ];
-  const checks: ChaosCheck[] = [];
-  for (const [index, [kind, name]] of kinds.entries()) {
-    const address = addresses[index % addresses.length] ?? '127.0.0.1';
-    const hasName = options.domain !== undefined && address === addresses[0] && index % 3 === 0;
-    const urlHost = hasName ? `${name}.${options.domain}` : address;
-    const requests = {
-      url: { url: `http://${urlHost}:${world.targets.httpPort}/p/${name}` },
-      tcp: kind === 'tcp' ? await tcpRequest(world, name, address) : {},
-      dns: {
-        query: `${name}.chaos.test`,
-        recordType: 'A',
-        nameServer: address,
-        port: world.targets.dnsPort,
-        protocol: 'UDP',
-      },
-    };
-    const made = await world.api<{ id: string }>('POST', `/v1/checks/${kind}`, {
-      name,
-      privateLocations: ['office'],
-      frequency: 0,
-      frequencyOffset: everySeconds,
-      request: requests[kind],
-      doubleCheck: false,
-      ...(kind === 'dns' ? {} : options.limits),
-      alertChannelSubscriptions: [{ alertChannelId: channel.body.id, activated: true }],
-    });
-    if (made.status !== 201) throw new Error(`no check ${name}: ${JSON.stringify(made.body)}`);
-    const [row] = await world.database.query<{ offset: number }>(
-      'select offset_seconds as offset from checks where id = $1',
-      [made.body.id],
-    );
-    checks.push({
-      id: made.body.id,
-      name,
-      intervalMs: everySeconds * 1000,
-      offsetMs: Math.round((row?.offset ?? 0) * 1000),
-      bad: [],
-      address,
-    });
-  }
-  return checks;
-}
-
-async function tcpRequest(world: World, name: string, host: string): Promise<object> {
-  return {
-    hostname: host,
-    port: await world.targets.tcpPort(name),
-    assertions: [{ source: 'RESPONSE_DATA', comparison: 'CONTAINS', target: 'ready' }],
+  const place = {
+    api: world.api,
+    targets,
+    webhookUrl: receiver.url,
+    heartbeats: world.heartbeats,
+    query: database.query,
   };
+  world.checks.push(...(await makeChecks(place, options)));
+  for (let index = 0; index < (options.agents ?? 1); index++) await startAgent(index);
+  world.atEnd.push(startPings(world.heartbeats, front.url));
+  return world;
 }
 
 /** Waits until each moment has its result, or two minutes, and collects. */
@@ -291,6 +232,8 @@ async function settle(world: World, from: number, to: number): Promise<Facts> {
     const jobs = await world.database.jobs();
     const facts: Facts = {
       checks: world.checks,
+      heartbeats: world.heartbeats.checks,
+      pings: [...world.heartbeats.pings],
       from,
       to,
       probes: [...world.targets.probes],
@@ -298,6 +241,8 @@ async function settle(world: World, from: number, to: number): Promise<Facts> {
       results,
       settledAt,
       notifications: world.receiver.notifications.filter(({ at }) => at < settledAt),
+      logged: await world.database.logged(),
+      followed: await world.database.followed(),
       stuckJobs: await world.database.stuckJobs(),
     };
     const known = new Set<string>();

@@ -119,6 +119,8 @@ test('every variable of the agent is set by the chart, or left to extraEnv on pu
     'NPM_CONFIG_REGISTRY',
     'PLAYWRIGHT_DOWNLOAD_HOST',
     'REFERENCE_TARGETS',
+    // A file, for which extraVolumes are needed, too.
+    'AS_DATABASE',
     // Has no effect on a log that is not a terminal.
     'NO_COLOR',
     // Probes of the kubelet come from outside the pod, so the chart refuses it.

@@ -44,7 +44,8 @@ const here = (text: string) =>
   text
     .replaceAll('4400', new URL(api.url).port)
     .replaceAll('5353', String(targets.dns.port))
-    .replaceAll('4443', String(targets.ports.https));
+    .replaceAll('4443', String(targets.ports.https))
+    .replaceAll('50051', String(targets.ports.grpc));
 
 async function resultOf(file: string, content: string, args: readonly string[] = []) {
   const path = join(folder, file);

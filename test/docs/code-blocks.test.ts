@@ -7,8 +7,7 @@ import { parseAllDocuments } from 'yaml';
 
 /**
  * The form of every code block of the pages: shell that parses, JSON, YAML, and calls of routes that exist, with bodies that the
- * API accepts. test/docs/tutorial.test.ts and check-reference.test.ts run the blocks of their pages; every other block of shell has
- * a reason in `notRun`.
+ * API accepts. run-blocks.test.ts and check-reference.test.ts run them.
  */
 
 const root = resolve(import.meta.dirname, '../..');
@@ -57,7 +56,7 @@ function callsIn(shell: string): { method: string; path: string; body: string | 
     // A part between double quotes is a variable of the shell in a text in single quotes.
     const plain = command.replace(/'"(\$\{?\w+\}?)"'/g, 'VARIABLE');
     const [, path] =
-      /(?:\$SERVICE(?:_URL)?|https?:\/\/[\w.:-]+|\$\{SERVICE\})["']?(\/v[12]\/[^\s"'?]*)/.exec(plain) ?? [];
+      /(?:\$SERVICE_URL|https?:\/\/[\w.:-]+|\$\{SERVICE_URL\})["']?(\/v[12]\/[^\s"'?]*)/.exec(plain) ?? [];
     if (path === undefined || !/\bcurl\b/.test(plain)) return [];
     const body = /(?:-d|--data|--json) '([^']*)'/.exec(plain)?.[1] ?? null;
     const method =
@@ -120,51 +119,24 @@ describe.each(documentPaths())('%s', (path) => {
 });
 
 test('calls are found with their methods and bodies', () => {
-  const shell = `curl -X PUT "$SERVICE/v1/checks/url/$ID?a=b" \\\n  -d '{"a": "'"$X"'"}'\ncurl $SERVICE/v1/checks\n`;
+  const shell = `curl -X PUT "$SERVICE_URL/v1/checks/url/$ID?a=b" \\\n  -d '{"a": "'"$X"'"}'\ncurl $SERVICE_URL/v1/checks\n`;
   expect(callsIn(shell)).toEqual([
     { method: 'PUT', path: '/v1/checks/url/$ID', body: '{"a": "VARIABLE"}' },
     { method: 'GET', path: '/v1/checks', body: null },
   ]);
 });
 
-/** Blocks of shell that no test runs, by the reason. A block may have several reasons. */
-const notRun: { readonly [reason: string]: RegExp } = {
-  'needs Docker; test/images builds and runs the images': /\bdocker\b/,
-  'needs a Kubernetes cluster; test/charts renders and validates the charts': /\b(?:kubectl|helm)\b/,
-  'needs root, or changes the machine': /\bsudo\b|\bapt-get\b|\bsysctl\b|as root/,
-  'has an ellipsis for a value of the reader': /…/,
-  'names a host of the reader': /\b[\w-]+\.example\b/,
-  'needs an account with its own checks; its calls are compared with the API':
-    /\$(?:\{?SERVICE|KEY\b|\{?\w*_?KEY\b)/,
-  'installs packages, or runs for minutes':
-    /\bnpm (?:start|test|ci|install|i|run|view)\b|scripts\/(?:runtime|engines|images|chaos-table|screenshots)\.mjs/,
-  'needs an agent that runs here': /:8081\b/,
-  'its result depends on the machine; test/commands/doctor runs it': /location-agent doctor\b/,
-  'takes the files and keys of the reader':
-    /location-agent (?:run|plan|apply|export|test|validate|bundle|service|dev)\b/,
-  'shows texts only; test/commands/line runs it':
-    /location-agent (?:\w+ )?--help\b|location-agent completion\b/,
-};
-const isRun = (path: string, { marks }: Block): boolean =>
-  path === 'docs/tutorial.md' || marks.includes('check');
-
-describe('the blocks that no test runs', () => {
-  const blocks = documentPaths().flatMap((path) =>
+test('pages use one name for the address of the service, and one for the key of the account', () => {
+  const others = documentPaths().flatMap((path) =>
     documentOf(path)
-      .filter((block) => block.language === 'sh' && !isRun(path, block))
-      .map((block) => ({ ...block, path })),
+      .filter(({ language }) => language === 'sh')
+      .flatMap(({ content, line }) =>
+        [...content.matchAll(/\$\{?(?:KEY|URL|SERVICE|API_KEY)\b(?!_)/g)].map(
+          ([name]) => `${path}:${line}: ${name}`,
+        ),
+      ),
   );
-
-  test('each has a reason', () => {
-    const without = blocks.filter(({ content }) =>
-      Object.values(notRun).every((pattern) => !pattern.test(content)),
-    );
-    expect(without.map(({ path, line, content }) => `${path}:${line}: ${content}`)).toEqual([]);
-  });
-
-  test.each(Object.entries(notRun))('a block %s', (_reason, pattern) => {
-    expect(blocks.some(({ content }) => pattern.test(content))).toBe(true);
-  });
+  expect(others).toEqual([]);
 });
 
 test('a body that the API refuses is found', () => {

@@ -21,12 +21,14 @@ const { findingsOf } = (await import(join(root, 'scripts', 'plain-english.mjs'))
   findingsOf: (path: string, text: string) => string[];
 };
 const paths = markdown.documentPaths();
+/** Pages for people who change the project, or who install a chart: their links and their language are checked, too. */
+const furtherPaths = ['src/README.md', 'charts/agent/README.md', 'charts/service/README.md'];
 const anchorsOf = (path: string) =>
   new Set(
     markdown.headingsOf(markdown.parseMarkdown(markdown.readDocument(path))).map(({ anchor }) => anchor),
   );
 
-describe.each(paths)('%s', (path) => {
+describe.each([...paths, ...furtherPaths])('%s', (path) => {
   const tokens = markdown.parseMarkdown(markdown.readDocument(path));
 
   test('begins with its only title', () => {
@@ -50,6 +52,16 @@ describe.each(paths)('%s', (path) => {
   test('is in plain English', () => {
     expect(findingsOf(path, markdown.readDocument(path))).toEqual([]);
   });
+});
+
+/** A list of changes has no example. */
+test.each(paths.filter((path) => path !== 'CHANGELOG.md'))('%s begins with an example', (path) => {
+  const tokens = markdown.parseMarkdown(markdown.readDocument(path)) as {
+    type: string;
+    map: number[] | null;
+  }[]; // of markdown-it
+  const [line = Infinity] = tokens.find(({ type }) => type === 'fence')?.map ?? [];
+  expect(line + 1).toBeLessThanOrEqual(20);
 });
 
 describe('the check of the language', () => {

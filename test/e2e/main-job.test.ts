@@ -160,6 +160,12 @@ describe.sequential('dev', () => {
         'Sample: certificates are valid': 'passed',
         'Sample: certificate expires soon': 'degraded CERT_EXPIRES_SOON',
         'Sample: certificate of another name': 'failed ERR_TLS_CERT_ALTNAME_INVALID',
+        'Sample: product has a price': 'passed',
+        'Sample: shop serves slowly': 'degraded RESPONSE_TOO_SLOW',
+        'Sample: shop is closed': 'failed GRPC_HEALTH',
+        'Sample: route to a server': 'passed',
+        'Sample: route is slow': 'degraded RESPONSE_TOO_SLOW',
+        'Sample: route leads through another network': 'failed ASSERTION_FAILED',
         'Sample: products are in stock': 'passed',
         'Sample: lamp costs too much': 'failed ASSERTION_FAILED',
         'Sample: flaky endpoint, one retry': 'passed',
@@ -172,11 +178,11 @@ describe.sequential('dev', () => {
       // Without permission for ICMP, the result is errored.
       expect(['passed', 'errored ICMP_UNAVAILABLE']).toContain(icmp);
     };
-    await vi.waitFor(shown, { timeout: 60_000, interval: 500 });
+    await vi.waitFor(shown, { timeout: 90_000, interval: 500 });
     // The summary reads the results from the service, so it may be printed later.
     const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW"/;
-    await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 20_000, interval: 100 });
-  }, 110_000);
+    await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 45_000, interval: 100 });
+  }, 150_000);
 
   test.skipIf(!hasPlaywright)(
     'shows browser and multi-step results, with traces that open, once the runtime is there',

@@ -153,7 +153,9 @@ describe.runIf(runs || hasPlaywright)('from the service through an agent', { tim
   async function ended(read: () => Promise<Session>): Promise<Session> {
     const look = async () => {
       const session = await read();
-      return session.status !== 'RUNNING' && session.results.length > 0 && session;
+      return (
+        !['RUNNING', 'PROGRESS', 'STARTED'].includes(session.status) && session.results.length > 0 && session
+      );
     };
     return until(look, 'the end of the session', 120_000);
   }

@@ -134,7 +134,7 @@ describe.runIf(hasSuites)('agents that exit during a suite', { timeout: 120_000 
     const checkId = await trigger('crowd', crowd, { privateLocations: [of] });
     await arrived('crowd');
     const commands = () => ofSuites(of).map(({ command }) => command);
-    await until(() => commands().some((each) => each.includes('--type=')), 'a browser');
+    await until(() => commands().some((each) => each.includes('--type=')), 'a browser', 60_000);
     const before = commands();
     const runs = join(dataDir(of), 'runs');
     const temporary = outside(runs);

@@ -1,5 +1,8 @@
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { addSpent, keepInput, keptInputs } from './engine/kept.ts';
 import { runLoop } from './engine/loop.ts';
 import type { Target } from './engine/target.ts';
 
@@ -9,7 +12,9 @@ import type { Target } from './engine/target.ts';
  */
 
 const folder = new URL('targets/', import.meta.url);
-const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.ts'),
+);
 /** Inputs of each target; those that use files or connections for every input get fewer. */
 const inputs = 150;
 const slowInputs = 40;
@@ -24,6 +29,14 @@ const slow = [
   'outbox-segment',
   'model-and-manifests',
   'http-response',
+  'notification-answers',
+  'starttls',
+  'dns-stream',
+  'project-files',
+  'registry-settings',
+  'route-answers',
+  'ssl-certificates',
+  'cookies-and-pings',
 ];
 
 const targets = await Promise.all(
@@ -46,6 +59,23 @@ describe('no input of', () => {
 
 afterAll(async () => {
   for (const target of targets) await target.close?.();
+});
+
+test('--corpus keeps the inputs that reached new code, and the sum of all runs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fuzz-corpus-'));
+  try {
+    expect(keptInputs(folder)).toEqual([]);
+    for (const text of ['a', 'b', 'a']) keepInput(folder, Buffer.from(text));
+    addSpent(folder, { seconds: 60, executions: 10 });
+    expect(addSpent(folder, { seconds: 30, executions: 5 })).toEqual({
+      runs: 2,
+      seconds: 90,
+      executions: 15,
+    });
+    expect(keptInputs(folder).map(String).sort()).toEqual(['a', 'b']);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('every target has a name of its own and seeds to start from', async () => {

@@ -13,11 +13,10 @@ export async function builtProgram(): Promise<string> {
   await locked(() => {
     if (newestSource(join(root, 'src')) <= Math.max(...stamps.map(timeOf))) return;
     const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-    const done = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
-      cwd: root,
-      encoding: 'utf8',
-    });
-    if (done.status !== 0) throw new Error(`the program does not compile:\n${done.stdout}${done.stderr}`);
+    for (const settings of ['tsconfig.build.json', 'tsconfig.types.json']) {
+      const done = spawnSync(process.execPath, [compiler, '-p', settings], { cwd: root, encoding: 'utf8' });
+      if (done.status !== 0) throw new Error(`the program does not compile:\n${done.stdout}${done.stderr}`);
+    }
     const bundled = spawnSync(
       process.execPath,
       [join(root, 'scripts', 'bundle-child.mjs'), join(root, 'dist')],

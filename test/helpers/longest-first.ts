@@ -10,6 +10,7 @@ const longest = [
   'e2e/outages',
   'service/agentic/agentic',
   'e2e/metric-names',
+  'docs/run-blocks',
   'agent/agent',
   'agent/agent-trouble',
   'e2e/suites-managers',

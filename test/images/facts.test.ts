@@ -56,7 +56,7 @@ test.each(images)('%s: user, probe, first process, labels', async (image) => {
     Healthcheck: { Test: ['CMD', 'health-probe'] },
     Volumes: { '/var/lib/location-agent': {} },
   });
-  const labels = ['title', 'description', 'licenses', 'version', 'revision', 'created'];
+  const labels = ['title', 'description', 'licenses', 'vendor', 'version', 'revision', 'created'];
   for (const name of labels) expect(config.Labels[`org.opencontainers.image.${name}`], name).toBeTruthy();
   expect(config.Labels['org.opencontainers.image.version']).toBe(version);
 });

@@ -53,6 +53,8 @@ test.each<[CheckKind, object]>([
   ['icmp', { request: { hostname: 'targets', pingCount: 2 } }],
   // The targets' authority is private, and their certificate is for the name.
   ['ssl', { request: { sslConfig: { hostname: 'targets', skipChainValidation: true } } }],
+  ['traceroute', { request: { url: 'targets', port: 80 } }],
+  ['grpc', { request: { url: 'targets', port: 50_051, grpcConfig: { tls: false, mode: 'HEALTH' } } }],
   ['browser', { script: visit }],
   ['multistep', { script: calls }],
 ])('%s', async (kind, fields) => {

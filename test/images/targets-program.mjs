@@ -1,7 +1,7 @@
 /**
  * Runs in a container of the full image: what agents are pointed at, and what stands between them and the service. All on
  * fixed ports of a private network:
- *   80 sample pages and /held/… below · 443 the same over TLS · 7 echo · 53 names · 3128 a proxy
+ *   80 sample pages and /held/… below · 443 the same over TLS · 7 echo · 53 names · 3128 a proxy · 50051 gRPC
  *   4401 the service, while the gate is open · 4402 and 4443 (TLS) always · 4873 a registry with Playwright's packages
  */
 import { execFileSync } from 'node:child_process';
@@ -11,6 +11,7 @@ import { connect, createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { createAuthority } from '/app/dist/targets/certificates.js';
 import { startDnsTarget } from '/app/dist/targets/dns-target.js';
+import { startGrpcTarget } from '/app/dist/targets/grpc-target.js';
 import { startHttpTarget } from '/app/dist/targets/http-target.js';
 import { startTcpTarget } from '/app/dist/targets/tcp-target.js';
 
@@ -118,6 +119,7 @@ await Promise.all([
   startHttpTarget({ host, port: 443, routes, certificate }),
   startTcpTarget('echo', { host, port: 7 }),
   startDnsTarget({ host, port: 53 }),
+  startGrpcTarget({ host, port: 50051 }),
   listening(proxy, 3128),
   listening(createServer(toServiceWhileOpen), 4401),
   listening(createServer(toService), 4402),

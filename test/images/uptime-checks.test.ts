@@ -22,6 +22,8 @@ test.each<[CheckKind, object]>([
   ['icmp', { request: { hostname: 'targets', pingCount: 2 } }],
   // The targets' authority is private, and their certificate is for the name.
   ['ssl', { request: { sslConfig: { hostname: 'targets', skipChainValidation: true } } }],
+  ['traceroute', { request: { url: 'targets', port: 80 } }],
+  ['grpc', { request: { url: 'targets', port: 50_051, grpcConfig: { tls: false, mode: 'HEALTH' } } }],
 ])('%s', async (kind, fields) => {
   const result = await runCheck(kind, slug, fields);
   expect(result.status, told(result)).toBe('passed');

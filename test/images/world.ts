@@ -50,7 +50,17 @@ export async function newLocation(slug: string, fields: object = {}): Promise<Lo
 }
 
 export type CheckKind =
-  'url' | 'api' | 'tcp' | 'dns' | 'icmp' | 'ssl' | 'browser' | 'multistep' | 'playwright';
+  | 'url'
+  | 'api'
+  | 'tcp'
+  | 'dns'
+  | 'icmp'
+  | 'ssl'
+  | 'grpc'
+  | 'traceroute'
+  | 'browser'
+  | 'multistep'
+  | 'playwright';
 
 /** A check that is never due; its id. */
 export async function makeCheck(kind: CheckKind, slug: string, fields: object): Promise<string> {

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 
 /** Publication of a release folder, as commands that are only printed, and the versions and labels of the images. */
 
@@ -48,6 +49,22 @@ test('publishes every file once its digest is verified', () => {
   const changed = publish();
   expect([changed.status, changed.stdout]).toEqual([1, '']);
   expect(changed.stderr).toContain(`${names[3]} differs from SHA256SUMS`);
+});
+
+test('builds as docs/docker.md and compose.yaml describe them hand on the facts of the labels', () => {
+  const facts = ['REVISION', 'CREATED', 'SOURCE'];
+  const page = readFileSync(join(root, 'docs', 'docker.md'), 'utf8');
+  const builds = page.split('\n').filter((line) => line.startsWith('docker build -t location-agent:'));
+  expect(builds).toHaveLength(4);
+  for (const line of builds) expect(line).toContain(' $facts ');
+  expect(page).toContain(`facts='${facts.map((fact) => `--build-arg ${fact}`).join(' ')}'`);
+  const compose = parse(readFileSync(join(root, 'docker', 'compose.yaml'), 'utf8'), { merge: true }) as {
+    services: { [name: string]: { build?: { args?: { [fact: string]: string } } } };
+  }; // our own file
+  const built = Object.values(compose.services).filter(({ build }) => build !== undefined);
+  expect(built.length).toBeGreaterThan(2);
+  const args = Object.fromEntries(facts.map((fact) => [fact, `\${${fact}:-}`]));
+  for (const { build } of built) expect(build?.args).toEqual(args);
 });
 
 test.each(['Dockerfile', 'Dockerfile.uptime', 'Dockerfile.dev'])(

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -278,6 +278,10 @@ test.each([
   ['release: name a command: check, images, pack, publish.', 'release.mjs check pack'],
   ["release: Unknown option '--psuh'", 'release.mjs images --psuh'],
   ["release: Option '--tag <value>' argument missing", 'release.mjs check --tag'],
+  [
+    'release: --debs and --without-deb exclude each other',
+    'release.mjs pack --debs build/debs --without-deb',
+  ],
   ['release: --push is an option of images, not of check', 'release.mjs check --push'],
   [
     'release: --repository Mine/agent:1: use a name in lower case without tag',
@@ -293,6 +297,22 @@ test.each([
   expect(stderr).toMatch(/^[^\n]+\n$/);
   expect(stderr).toContain(line);
   expect([code, stdout]).toEqual([64, '']);
+});
+
+test('--debs wants the packages of both processors, of this version, before anything is written', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'release-'));
+  const out = join(folder, 'out');
+  const pack = () => called('release.mjs', 'pack', '--uncommitted', '--out', out, '--debs', folder);
+  try {
+    expect(pack().stderr).toContain('found nothing');
+    writeFileSync(join(folder, `private-location-agent_${version}_amd64.deb`), 'deb');
+    writeFileSync(join(folder, 'private-location-agent_0.0.1_arm64.deb'), 'deb');
+    const { code, stderr } = pack();
+    expect(stderr).toMatch(/^release: --debs .*: expected .*_amd64\.deb and .*_arm64\.deb, found .*\n$/);
+    expect([code, existsSync(out)]).toEqual([1, false]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('a folder with other files is not changed', () => {

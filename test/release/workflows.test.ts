@@ -18,6 +18,8 @@ type Job = {
   permissions?: Record<string, string>;
   'timeout-minutes'?: number;
   'runs-on'?: string;
+  needs?: string | string[];
+  strategy?: { matrix: Record<string, (string | number)[]> };
 };
 type Workflow = {
   on: Record<string, unknown>;
@@ -72,7 +74,9 @@ describe.each(readdirSync(folder))('%s', (name) => {
       );
       if (uses !== undefined) continue;
       expect(minutes, job).toBeLessThanOrEqual(180);
-      expect(on, job).not.toMatch(/latest|self-hosted/);
+      const runners = on === '${{ matrix.runner }}' ? workflow.jobs[job]?.strategy?.matrix['runner'] : [on];
+      for (const runner of runners ?? []) expect(runner, job).toMatch(/^ubuntu-\d\d\.\d\d(?:-arm)?$/);
+      expect(runners?.length, job).toBeGreaterThan(0);
     }
     for (const step of steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))) {
       expect(step.with?.['persist-credentials']).toBe(false);
@@ -83,17 +87,32 @@ describe.each(readdirSync(folder))('%s', (name) => {
   });
 });
 
+const jobsOf = (name: string) => (parse(readFileSync(join(folder, name), 'utf8')) as Workflow).jobs; // looked at above
+const runsOf = ({ steps = [] }: Job): string[] =>
+  steps.flatMap(({ run }) => run ?? []).map((run) => run.split(' ').slice(1, 3).join(' '));
+
 test('a release contains the tested commit, for both architectures, with all its files', () => {
-  const { jobs } = parse(readFileSync(join(folder, 'release.yml'), 'utf8')) as Workflow; // looked at above
-  expect(jobs['ci']?.uses).toBe('./.github/workflows/ci.yml');
-  const publish = jobs['publish'] as Job & { needs: string };
-  expect(publish.needs).toBe('ci');
-  const runs = (publish.steps ?? []).flatMap(({ run }) => run ?? []);
-  expect(runs.map((run) => run.split(' ').slice(1, 3).join(' '))).toEqual([
+  const { ci, debian, publish } = jobsOf('release.yml');
+  expect(ci?.uses).toBe('./.github/workflows/ci.yml');
+  expect([debian?.needs, publish?.needs]).toEqual(['ci', ['ci', 'debian']]);
+  expect(debian?.strategy?.matrix).toEqual({ runner: ['ubuntu-24.04', 'ubuntu-24.04-arm'] });
+  expect(runsOf(debian ?? {}).slice(1)).toEqual(['scripts/setup.mjs build', 'scripts/deb.mjs --out']);
+  expect(runsOf(publish ?? {})).toEqual([
     'scripts/release.mjs check',
     'scripts/setup.mjs build',
     'scripts/release.mjs images',
     'scripts/release.mjs pack',
     'scripts/release.mjs publish',
   ]);
+  const pack = publish?.steps?.find(({ run }) => run?.startsWith('node scripts/release.mjs pack'));
+  expect(pack?.run).toContain('--debs build/debs');
+});
+
+test('all tests run on each Node that the pages name as supported', () => {
+  const { tests } = jobsOf('ci.yml');
+  const majors = tests?.strategy?.matrix['node']?.map((version) => parseInt(String(version), 10));
+  expect(majors).toEqual([20, 22, 24, 26]);
+  expect(tests?.steps?.map(({ run }) => run)).toContain('npm test');
+  const upgrade = readFileSync(join(root, 'docs', 'upgrade.md'), 'utf8');
+  expect(upgrade).toContain(`Node ${majors?.slice(1, -1).join(', ')} and ${majors?.at(-1)} are tested`);
 });

@@ -7,6 +7,7 @@
 {{- with include "monitoring-service.publicUrl" . }}
 - { name: SERVICE_PUBLIC_URL, value: {{ . | quote }} }
 {{- end }}
+- { name: SERVICE_AGENT_IMAGE, value: {{ include "monitoring-service.image" . | quote }} }
 - { name: SERVICE_DATA_DIR, value: /var/lib/location-agent }
 - { name: DATABASE_URL_FILE, value: /run/secrets/database/database-url }
 - { name: SERVICE_ENCRYPTION_KEY_FILE, value: /run/secrets/keys/encryption-key }

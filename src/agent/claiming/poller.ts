@@ -2,6 +2,7 @@ import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { Lane } from '../../protocol/check-types.ts';
+import type { AgentCondition } from '../../protocol/routes.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import type { Lanes } from '../run/lanes.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
@@ -33,6 +34,8 @@ const answerBytes = 32 * 1024 * 1024;
  */
 const gatherMs = 20;
 const blockedMs = 1000;
+/** While the agent accepts no work, it reports its condition this often by a claim without slots, so that it stays connected. */
+const reportEveryMs = 15_000;
 /**
  * An empty answer that arrives sooner than this did not wait for jobs. The loop then pauses instead of asking again
  * at once.
@@ -50,6 +53,8 @@ export function createPoller(options: {
   random: () => number;
   /** True while the agent must not accept more work. */
   blocked: () => boolean;
+  /** What claims report about the agent itself. */
+  condition: () => AgentCondition;
   accept: (jobs: unknown[]) => Promise<void>;
 }): Poller {
   const { lane, lanes, client, session, log, metrics, watch } = options;
@@ -73,7 +78,7 @@ export function createPoller(options: {
     try {
       answer = await client.call(
         'claim',
-        { agentId: hello.agentId, free: { [lane]: asked }, waitSeconds },
+        { agentId: hello.agentId, free: { [lane]: asked }, waitSeconds, condition: options.condition() },
         { timeoutMs, answerBytes, signal: aborting.signal },
       );
     } catch (error) {
@@ -96,6 +101,24 @@ export function createPoller(options: {
     lastClaim = 'nothing';
     if (performance.now() - sentAt < minAnswerMs) {
       await pause(backoffMs(2, options.random), finishing.signal);
+    }
+  };
+
+  let reportedAt = -Infinity;
+  /** Tells the service why this agent takes no jobs. An error costs only the report. */
+  const report = async (): Promise<void> => {
+    if (performance.now() - reportedAt < reportEveryMs) return;
+    reportedAt = performance.now();
+    const agentId = session.current()?.agentId;
+    if (agentId === undefined) return;
+    watch.turn(answerMarginMs + 30_000);
+    try {
+      const body = { agentId, free: {}, waitSeconds: 0, condition: options.condition() };
+      await client.call('claim', body, { timeoutMs: answerMarginMs, answerBytes, signal: aborting.signal });
+    } catch (error) {
+      if (error instanceof FatalError) throw error;
+      if (error instanceof ServiceError && !error.retryable) session.forget(agentId);
+      log.debug({ lane, err: toError(error) }, 'condition not reported');
     }
   };
 
@@ -122,6 +145,11 @@ export function createPoller(options: {
         continue;
       }
       if (options.blocked()) {
+        try {
+          await report();
+        } catch {
+          return; // the key was refused
+        }
         watch.turn(blockedMs + 30_000);
         await pause(blockedMs, finishing.signal);
         continue;

@@ -1,5 +1,6 @@
 import type { JobOf } from '../../protocol/job.ts';
 import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
+import { secretsOfHeader } from '../../sensitive-headers.ts';
 
 /** Secrets of a job outside its variables. */
 
@@ -23,6 +24,16 @@ export function secretsOfCertificates({
   return clientCertificates.flatMap(({ passphrase }) =>
     passphrase === null ? [] : [{ name: 'clientCertificates.passphrase', value: passphrase }],
   );
+}
+
+/** The passphrases of a GRPC job, and the values of its sensitive metadata. */
+export function secretsOfGrpc({ clientCertificates, request }: JobOf<'GRPC'>): NamedSecret[] {
+  return [
+    ...secretsOfCertificates({ clientCertificates }),
+    ...request.grpcConfig.metadata.flatMap(({ key, value }) =>
+      secretsOfHeader(key, value).flatMap((secret) => literal(key, secret)),
+    ),
+  ];
 }
 
 /** The password in the URL of a job's request. */

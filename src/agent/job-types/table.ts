@@ -6,7 +6,7 @@ import type { ApiScripts, CheckScript } from '../../protocol/script.ts';
 import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 import { logBounds, type LogBounds } from './log-bounds.ts';
 import { warnWithoutIcmp } from './icmp-notice.ts';
-import { secretsOfApi, secretsOfCertificates, secretsOfUrl } from './secrets.ts';
+import { secretsOfApi, secretsOfCertificates, secretsOfGrpc, secretsOfUrl } from './secrets.ts';
 import { countSuite, type AgentMetrics, type AttemptBounds } from '../metrics/counters.ts';
 import { shorterDetails } from './shorten-suite.ts';
 import { warmUpApi, warmUpDns, warmUpTcp, warmUpUrl, type WarmUp } from './warm-up-jobs.ts';
@@ -92,6 +92,9 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
   DNS: { ...usual, warmUp: warmUpDns },
   ICMP: { ...usual, warnAtStart: warnWithoutIcmp },
   SSL: { ...usual, secretsOf: secretsOfCertificates, hasNetworkEvidence: true },
+  GRPC: { ...usual, secretsOf: secretsOfGrpc, hasNetworkEvidence: true },
+  // It is its own evidence.
+  TRACEROUTE: usual,
   BROWSER: script,
   MULTI_STEP: script,
   PLAYWRIGHT: {

@@ -25,6 +25,15 @@ export type HealthView = {
 /** Probes and metrics for operators: plain node:http, on all interfaces unless a host is given. */
 export type HealthServer = { url: string; close: () => Promise<void> };
 
+/** A page that answers by itself. */
+export type HealthPage = {
+  answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  close: () => void;
+};
+
+/** Connections while /probe is open: Prometheus may probe many targets at the same moment. */
+const probeConnections = 1024;
+
 /** Node looks for clients that exceed these times every second; its default of 30 s would let them stay. */
 const clientLimits = {
   requestTimeout: 10_000,
@@ -41,17 +50,22 @@ export async function startHealthServer(options: {
   host?: string | null;
   view: () => HealthView;
   metricsPage: () => Promise<{ contentType: string; body: string }>;
+  /** Answers /probe; null = there is no such page. It is closed with the server. */
+  probe?: HealthPage | null;
 }): Promise<HealthServer> {
   const metricsPage = shared(options.metricsPage);
+  const probe = options.probe ?? null;
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = (request.url ?? '/').split('?', 1)[0];
     const view = options.view();
-    const status = statusOf(path, view);
+    const isProbe = path === '/probe' && probe !== null;
+    const status = isProbe ? 200 : statusOf(path, view);
     if (status === null) return json(response, 404, { message: 'page not found' });
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');
       return json(response, 405, { message: 'only GET is allowed' });
     }
+    if (isProbe) return probe.answer(request, response);
     if (path === '/metrics') {
       const page = await metricsPage();
       response.writeHead(200, { 'content-type': page.contentType });
@@ -64,7 +78,7 @@ export async function startHealthServer(options: {
   const server = http.createServer(clientLimits, (request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
-  boundConnections(server);
+  boundConnections(server, probe === null ? undefined : probeConnections);
   await listen(server, options.port, options.host ?? null);
   const { port } = server.address() as AddressInfo; // it listens on a TCP port
   return {
@@ -73,6 +87,7 @@ export async function startHealthServer(options: {
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        probe?.close();
       }),
   };
 }

@@ -1,6 +1,6 @@
 import { FatalError, JobAborted, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { RequestOf } from '../../protocol/routes.ts';
+import type { AgentCondition, RequestOf } from '../../protocol/routes.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import { createHolds, type Hold, type Holds, type LeasedJob } from './holds.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
@@ -38,6 +38,8 @@ type LeaseOptions = {
   metrics: AgentMetrics;
   /** From 0 to 1. */
   random: () => number;
+  /** What renewals report about the agent itself; absent = nothing. */
+  condition?: () => AgentCondition;
 };
 
 export function createLeases(options: LeaseOptions): Leases {

@@ -1,7 +1,7 @@
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
-import type { RequestOf, ResponseOf } from '../../protocol/routes.ts';
+import type { AgentCondition, RequestOf, ResponseOf } from '../../protocol/routes.ts';
 import type { Hold, Holds } from './holds.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { isRefusedContent, type ServiceClient } from '../link/client.ts';
@@ -40,9 +40,11 @@ export function createRenewals(options: {
   client: Pick<ServiceClient, 'call'>;
   log: Log;
   metrics: AgentMetrics;
+  /** What renewals report about the agent itself; absent = nothing. */
+  condition?: () => AgentCondition;
   stopped: AbortSignal;
 }): Renewals {
-  const { holds, client, log, metrics, stopped } = options;
+  const { holds, client, log, metrics, condition, stopped } = options;
   let terms: LeaseTerms = { agentId: '', renewSeconds: 5, leaseSeconds: 30 };
   let timer: NodeJS.Timeout | undefined;
   let renewing = false;
@@ -55,7 +57,7 @@ export function createRenewals(options: {
     const send = (leases: RequestOf<'renew'>['leases']) =>
       client.call(
         'renew',
-        { agentId: terms.agentId, leases },
+        { agentId: terms.agentId, leases, ...(condition && { condition: condition() }) },
         { timeoutMs: Math.max(5000, (terms.leaseSeconds * 1000) / 3), signal: stopped },
       );
     try {

@@ -1,4 +1,5 @@
 import { probeTypes, type CheckType, type ProbeType } from '../../protocol/check-types.ts';
+import { shopProto } from '../../targets/grpc-target.ts';
 import type { TargetPorts } from '../../targets/targets.ts';
 
 /** A check to create: its type and the public API's body. */
@@ -39,6 +40,14 @@ export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCh
   const ssl = (fields: Fields): Fields => ({
     request: { sslConfig: { hostname: '127.0.0.1', ...fields } },
   });
+
+  const grpc = (fields: Fields): Fields => ({
+    url: '127.0.0.1',
+    port: ports.grpc,
+    grpcConfig: { tls: false, ...fields },
+  });
+
+  const trace = (assertions: Fields[]): Fields => ({ url: '127.0.0.1', port: ports.echo, assertions });
 
   const samples: { readonly [T in ProbeType]: readonly [name: string, fields: Fields][] } = {
     URL: [
@@ -129,6 +138,42 @@ export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCh
       ['Sample: certificates are valid', ssl({ port: ports.https })],
       ['Sample: certificate expires soon', ssl({ port: ports.https, alertDaysBeforeExpiry: 120 })],
       ['Sample: certificate of another name', ssl({ port: ports.wrongHost })],
+    ],
+    GRPC: [
+      [
+        'Sample: product has a price',
+        {
+          request: {
+            ...grpc({
+              method: 'sample.Shop/GetProduct',
+              serviceDefinition: 'PROTO_FILE',
+              protoContent: shopProto,
+              message: '{"name": "lamp"}',
+            }),
+            assertions: [
+              assertion('GRPC_STATUS_CODE', 'EQUALS', '0'),
+              assertion('GRPC_RESPONSE', 'EQUALS', '12', '$.price'),
+            ],
+          },
+        },
+      ],
+      [
+        'Sample: shop serves slowly',
+        {
+          degradedResponseTime: 400,
+          maxResponseTime: 5000,
+          request: grpc({ mode: 'HEALTH', service: 'slow' }),
+        },
+      ],
+      ['Sample: shop is closed', { request: grpc({ mode: 'HEALTH', service: 'closed' }) }],
+    ],
+    TRACEROUTE: [
+      ['Sample: route to a server', { request: trace([assertion('HOP_COUNT', 'LESS_THAN', '5')]) }],
+      ['Sample: route is slow', { degradedResponseTime: 0, request: trace([]) }],
+      [
+        'Sample: route leads through another network',
+        { request: trace([assertion('HOP', 'CONTAINS', '192.0.2.1', 'address')]) },
+      ],
     ],
   };
   return probeTypes.flatMap((type) => samples[type].map(([name, fields]) => check(type, name, fields)));

@@ -25,7 +25,10 @@ async function traces(signal: AbortSignal): Promise<Verdict> {
       'check whether a firewall drops connections to this machine itself',
     );
   }
-  return ok('without privileges, by TCP');
+  if (found.way !== 'tcp') {
+    return note('by UDP only', 'traceroute checks by TCP need Linux 5.8; those by UDP and ICMP run');
+  }
+  return ok('without privileges, by TCP and UDP');
 }
 
 /** Captures the packets that a trace sends. */

@@ -19,7 +19,7 @@ export const planLine = {
   name: 'plan',
   summary: 'shows what apply would change in the account',
   description: [
-    'Reads the YAML and JSON files of DIR (the current folder if absent) and compares them with the account.',
+    'Reads the YAML, JSON and *.check.ts files of DIR (the current folder if absent) and compares them with the account.',
     'Nothing is changed. Secret values are named and never shown.',
   ],
   options: { keep, json },
@@ -39,7 +39,8 @@ export const applyLine = {
   name: 'apply',
   summary: 'makes the account what the files of a folder describe',
   description: [
-    'Shows the plan and applies it in one transaction. Ctrl-C cancels, and nothing is then changed.',
+    'Applies the files in one transaction and shows what changed. Ctrl-C cancels, and nothing is then changed.',
+    'If another deployment of the project is going on, apply waits for it.',
     'Deletions are confirmed at the terminal. Without a terminal they need --yes.',
   ],
   options: {
@@ -64,7 +65,9 @@ export const validateLine = {
   arguments: '[DIR]',
   complete: 'folder',
   summary: 'checks the files of a project without a service',
-  description: ['Prints the file, line, field and remedy of each problem.'],
+  description: [
+    'Prints the file, line, field and remedy of each problem. Files with code (*.check.ts) are run.',
+  ],
   options: {},
   variables: [],
   examples: [{ command: 'location-agent validate monitoring', does: 'checks the files in monitoring' }],
@@ -130,9 +133,7 @@ export const exportLine = {
     overwrite: { type: 'boolean', default: false, help: 'writes over files that differ' },
   },
   variables: ['accountKey', 'connection', 'common'],
-  examples: [
-    { command: 'location-agent export monitoring', does: 'writes all resources as files in monitoring' },
-  ],
+  examples: [{ command: 'location-agent export account', does: 'writes all resources as files in account' }],
   exitCodes: {
     0: null,
     2: 'files would be overwritten, or the service cannot be reached',

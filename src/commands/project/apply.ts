@@ -1,11 +1,12 @@
 import { createInterface } from 'node:readline/promises';
-import { exitCodes, FatalError } from '../../errors.ts';
+import { exitCodes } from '../../errors.ts';
 import { fieldsOf, type Fields } from '../../json-values.ts';
 import type { Command, CommandContext } from '../command.ts';
 import { applyLine, planLine } from '../line/project.ts';
 import type { Client } from './client.ts';
 import type { ProjectFiles } from './files.ts';
 import { changesOf, planLines } from './report.ts';
+import { begin, follow, type Ended } from './deployment.ts';
 import { bodyOf, refused, withProject } from './with-project.ts';
 
 /** Exit code of `plan` if there are changes. */
@@ -16,7 +17,7 @@ export const plan: Command = async (args, context) =>
   withProject(args, context, planLine, async ({ client, files, values: { keep, json } }) => {
     const body = await previewOf(client, files, { keep, stderr: context.stderr });
     if (body === null) return exitCodes.failed;
-    context.stdout(json ? `${JSON.stringify(body)}\n` : planLines(body['diff']));
+    context.stdout(json ? `${JSON.stringify(body)}\n` : planLines(body));
     return changesOf(body['diff']).length === 0 ? exitCodes.done : hasChanges;
   });
 
@@ -24,24 +25,36 @@ export const plan: Command = async (args, context) =>
 export const apply: Command = async (args, context) =>
   withProject(args, context, applyLine, async ({ client, files, values, signal }) => {
     const { keep, json, yes, schedule } = values;
-    const preview = await previewOf(client, files, { keep, stderr: context.stderr });
-    if (preview === null) return exitCodes.failed;
-    if (!json) context.stdout(planLines(preview['diff']));
-    const changes = changesOf(preview['diff']);
-    const deleted = changes.filter(({ action }) => action === 'DELETE').length;
-    if (deleted > 0 && !yes && !(await isConfirmed(deleted, context))) return exitCodes.couldNotRun;
-    const query = `preserveResources=${keep}&scheduleOnDeploy=${schedule}`;
-    const body = { ...bodyOf(files), planToken: preview['planToken'] };
-    const started = await client.call('POST', `/v1/projects/deploy?${query}`, body);
-    if (started.status !== 202) return refused(started, files, context.stderr);
-    const ended = await follow(client, started.body, { signal, stderr: context.stderr });
-    if (json) context.stdout(`${JSON.stringify(ended)}\n`);
-    if (ended['status'] === 'SUCCEEDED') {
-      if (!json) context.stdout(`applied: ${files.project.logicalId}\n`);
-      return exitCodes.done;
+    const { stderr } = context;
+    const send = async (body: object, more: string) => {
+      const query = `preserveResources=${keep}&scheduleOnDeploy=${schedule}${more}`;
+      const started = await begin(client, { query, body }, { signal, stderr });
+      return started.status === 202 ? follow(client, started.body, { signal, stderr }) : started;
+    };
+    // One pass is enough unless a person has to see the deletions first.
+    let ended = await send(bodyOf(files), yes || keep ? '' : '&refuseDeletions=true');
+    let shown = false;
+    if (codeOf(ended) === 'DELETIONS') {
+      const preview = await previewOf(client, files, { keep, stderr });
+      if (preview === null) return exitCodes.failed;
+      shown = true;
+      if (!json) context.stdout(planLines(preview));
+      const deleted = changesOf(preview['diff']).filter(({ action }) => action === 'DELETE').length;
+      if (!(await isConfirmed(deleted, context))) return exitCodes.couldNotRun;
+      ended = await send({ ...bodyOf(files), planToken: preview['planToken'] }, '');
     }
-    return refused({ status: 400, body: fieldsOf(ended['error']) }, files, context.stderr);
+    const { status, body } = ended;
+    if (status !== 200) return refused(ended, files, stderr);
+    if (json) context.stdout(`${JSON.stringify(body)}\n`);
+    if (body['status'] !== 'SUCCEEDED')
+      return refused({ status: 400, body: fieldsOf(body['error']) }, files, stderr);
+    if (json) return exitCodes.done;
+    if (!shown) context.stdout(planLines(fieldsOf(body['result'])));
+    context.stdout(`applied: ${files.project.logicalId}\n`);
+    return exitCodes.done;
   });
+
+const codeOf = ({ body }: Ended): unknown => fieldsOf(body['error'])['code'];
 
 type Printing = { stderr: (text: string) => void };
 
@@ -71,31 +84,4 @@ async function isConfirmed(deleted: number, { stderr }: Pick<CommandContext, 'st
   const answer = await terminal.question(`Delete ${deleted} resources? [y/N] `);
   terminal.close();
   return /^y(es)?$/i.test(answer.trim());
-}
-
-/** Follows a deployment to its end; Ctrl-C cancels it. */
-async function follow(
-  client: Client,
-  { id, logicalId }: Fields,
-  { signal, stderr }: Printing & { signal: AbortSignal },
-): Promise<Fields> {
-  const path = `/v1/projects/${encodeURIComponent(String(logicalId))}/deployments/${String(id)}`;
-  let last = -1;
-  let isCancelled = false;
-  for (;;) {
-    if (signal.aborted && !isCancelled) {
-      isCancelled = true;
-      await client.call('POST', `${path}/cancel`);
-    }
-    const { status, body } = await client.call('GET', `${path}/completion?maxWaitSeconds=1`);
-    if (status === 200) return body;
-    if (status !== 408) {
-      throw new FatalError('CONFIGURATION', `the service answered ${status} to ${path}`, {
-        exitCode: exitCodes.couldNotRun,
-      });
-    }
-    const { progress } = (await client.call('GET', path)).body;
-    if (typeof progress === 'number' && progress !== last) stderr(`${progress} %\n`);
-    last = Number(progress);
-  }
 }

@@ -2,12 +2,14 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { exitCodes, FatalError } from '../../errors.ts';
 import { fieldsOf, itemsOf } from '../../json-values.ts';
-import { fileSchemaName } from '../../service/projects/file-schema.ts';
+import { fileSchemaName } from '../../service/projects/files/file-schema.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
 import { exportLine } from '../line/project.ts';
 import { printable } from '../terminal-text.ts';
 import { createClient, type Client } from './client.ts';
+import { inTemporaryFolder } from '../temporary-folder.ts';
 import { filesOf, type Exported, type ExportedFile } from './exported-files.ts';
+import { hasOtherFiles, withSuiteFolders, writeFolder, type ExportedFolder } from './exported-suites.ts';
 
 /** `export [DIR] [--project ID | --unowned] [--overwrite]`: writes the resources of an account as files. */
 export const exportProject: Command = async (args, { env, stdout, stderr }) => {
@@ -18,22 +20,31 @@ export const exportProject: Command = async (args, { env, stdout, stderr }) => {
   if (project !== undefined && unowned)
     throw usageError('--project and --unowned exclude each other', exportLine);
   const client = await createClient(env, new AbortController().signal);
-  try {
-    const { files, variables, adopted } = filesOf(await read(client, { project, unowned }));
+  const note = (line: string) => stderr(`location-agent: ${printable(line)}\n`);
+  const write = async (temporary: string, signal: AbortSignal): Promise<number> => {
+    const exported = await read(client, { project, unowned });
+    const { resources } = exported;
+    const suites = await withSuiteFolders({ client, resources, temporary, signal, note });
+    const { files, variables, adopted } = filesOf({ ...exported, resources: suites.resources });
     const target = resolve(folder);
-    if (!overwrite) await refuseToOverwrite(target, files);
+    if (!overwrite) await refuseToOverwrite(target, files, suites.folders);
     for (const { path, text } of files) {
       await mkdir(dirname(join(target, path)), { recursive: true });
       await writeFile(join(target, path), text);
     }
-    const note = (line: string) => stderr(`location-agent: ${printable(line)}\n`);
-    for (const path of await strangers(target, files))
+    for (const one of suites.folders) await writeFolder(target, one);
+    for (const path of await strangers(target, files, suites.folders))
       note(`${path} was there before and is part of the project too: delete it if it is left over`);
     if (variables.length > 0)
       note(`secret values are not exported: set ${variables.join(', ')} for plan and apply`);
     if (adopted > 0) note(`adopt.yaml lets apply take over ${adopted} resources that no project owns`);
-    stdout(`${files.length} files in ${printable(target)}\n`);
+    const { length } = suites.folders;
+    const more = length === 0 ? '' : ` and ${length} ${length === 1 ? 'folder' : 'folders'} of suites`;
+    stdout(`${files.length} files${more} in ${printable(target)}\n`);
     return exitCodes.done;
+  };
+  try {
+    return await inTemporaryFolder(write);
   } finally {
     client.close();
   }
@@ -71,12 +82,17 @@ async function get(client: Client, path: string) {
 }
 
 /** Files that differ are not written over unless the user asks for it. */
-async function refuseToOverwrite(folder: string, files: readonly ExportedFile[]): Promise<void> {
+async function refuseToOverwrite(
+  folder: string,
+  files: readonly ExportedFile[],
+  suites: readonly ExportedFolder[],
+): Promise<void> {
   const differing: string[] = [];
   for (const { path, text } of files) {
     const now = await readFile(join(folder, path), 'utf8').catch(() => text);
     if (now !== text) differing.push(path);
   }
+  for (const suite of suites) if (await hasOtherFiles(folder, suite)) differing.push(suite.path);
   const [first] = differing;
   if (first === undefined) return;
   const more = differing.length === 1 ? '' : ` and ${differing.length - 1} more`;
@@ -87,7 +103,11 @@ async function refuseToOverwrite(folder: string, files: readonly ExportedFile[])
 }
 
 /** Resource files of the folder that this export did not write. */
-async function strangers(folder: string, files: readonly ExportedFile[]): Promise<string[]> {
+async function strangers(
+  folder: string,
+  files: readonly ExportedFile[],
+  suites: readonly ExportedFolder[],
+): Promise<string[]> {
   const own = new Set(files.map(({ path }) => path));
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
@@ -96,8 +116,9 @@ async function strangers(folder: string, files: readonly ExportedFile[]): Promis
     .filter(
       (path) =>
         !own.has(path) &&
+        !suites.some((suite) => path.startsWith(`${suite.path}/`)) &&
         !/(^|\/)(node_modules|\.[^/]+)\//.test(path) &&
-        !/(^|\/)(package|package-lock|tsconfig)\.json$/.test(path),
+        !/(^|\/)(package|package-lock|tsconfig)\.json$|(^|\/)pnpm-(lock|workspace)\.yaml$/.test(path),
     )
     .sort();
 }

@@ -101,7 +101,7 @@ const adoption =
 const style = { lineWidth: 0, aliasDuplicateObjects: false } as const;
 
 /** A path without an ending that no other file has, also where the file system ignores case. */
-function freePath({ paths }: Naming, folder: string, logicalId: string): string {
+export function freePath({ paths }: Pick<Naming, 'paths'>, folder: string, logicalId: string): string {
   const safe =
     logicalId
       .replaceAll(/[^A-Za-z0-9._-]+/g, '-')

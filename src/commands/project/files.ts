@@ -1,12 +1,15 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
-import type { Document, LineCounter } from 'yaml';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
-import { isFields, type Fields } from '../../json-values.ts';
-import { textFields } from '../../service/projects/file-schema.ts';
+import { fieldsOf, isFields, type Fields } from '../../json-values.ts';
+import { textFields } from '../../service/projects/files/file-schema.ts';
+import type { loadCode } from './code/load.ts';
+import { codeFile } from './code/messages.ts';
+import { sourcesIn } from './sources.ts';
+import { fieldsOfSource, placeOf, type Source } from './yaml-source.ts';
 
-/** Reads the resources of a project from a folder of YAML and JSON files. */
+/** Reads the resources of a project from a folder of YAML, JSON, TypeScript and JavaScript files. */
 
 /** A resource as the service takes it, and where it is. */
 export type FileResource = {
@@ -35,31 +38,57 @@ const endings = ['.yaml', '.yml', '.json'];
 const projectFile = /^project\.(ya?ml|json)$/;
 const adoptionFile = /^adopt\.ya?ml$/;
 
-type Source = { file: string; document: Document; lines: LineCounter };
+/** For files with code: the environment that they see, and where their output is printed. */
+export type Running = { env: Environment; stderr: (text: string) => void };
 
 /** Reads a folder. Throws FatalError if there is no project in it. `env`: null = values of the environment are not needed. */
-export async function readProject(folder: string, env: Environment | null): Promise<ProjectFiles> {
+export async function readProject(
+  folder: string,
+  env: Environment | null,
+  running: Running = { env: {}, stderr: () => undefined },
+): Promise<ProjectFiles> {
   const names = await filesIn(folder);
   const problems: string[] = [];
-  const sources: Source[] = [];
-  for (const name of names) sources.push(...(await parse(folder, name, problems)));
-  const head = sources.find(({ file }) => projectFile.test(file));
+  const code = await codeOf(folder, names, running);
+  const sources = await sourcesIn({
+    folder,
+    names: names.filter((name) => !codeFile.test(name)),
+    suites: code.resources.map(({ place, fields }) => ({
+      file: fileOf(place),
+      suite: fieldsOf(fields)['suite'],
+    })),
+    problems,
+  });
+  problems.push(...code.problems);
+  const heads = [
+    ...sources
+      .filter(({ file }) => projectFile.test(file))
+      .map((source) => ({ about: fieldsOfSource(source), place: placeOf(source, []) })),
+    ...code.resources
+      .filter(({ kind }) => kind === 'project')
+      .map(({ logicalId, fields, place }) => ({ about: { ...fieldsOf(fields), logicalId }, place })),
+  ];
+  const [head, second] = heads;
+  if (head === undefined && code.problems.length > 0) return nothing(problems);
   if (head === undefined) {
+    const wrong = problems.find((problem) => projectFile.test(problem.slice(0, problem.indexOf(':'))));
     throw new FatalError(
       'CONFIGURATION',
-      `${folder} has no project.yaml: create one with logicalId and projectName`,
+      wrong ?? `${folder} has no project.yaml: create one with logicalId and projectName`,
       { exitCode: exitCodes.configuration },
     );
   }
-  const about = fieldsOfSource(head);
+  if (second !== undefined)
+    problems.push(`${second.place}: the project is also in ${head.place}: remove one of them`);
+  const about: Fields = head.about;
   const { logicalId, projectName, repoUrl = null, checks = {} } = about;
   if (typeof logicalId !== 'string')
-    problems.push(`${placeOf(head, [])}: logicalId is required: give the project a name of its own`);
+    problems.push(`${head.place}: logicalId is required: give the project a name of its own`);
   const reader = { folder, env, defaults: isFields(checks) ? checks : {}, problems };
   const resources: FileResource[] = [];
-  for (const source of sources) {
-    if (source !== head && !adoptionFile.test(source.file))
-      resources.push(...(await resourcesOf(source, reader)));
+  for (const item of [...sources.flatMap(itemsOfSource), ...code.resources.flatMap(itemOfCode)]) {
+    const resource = await resourceOf(item, reader);
+    if (resource !== null) resources.push(resource);
   }
   checkIds(resources, problems);
   return {
@@ -72,6 +101,22 @@ export async function readProject(folder: string, env: Environment | null): Prom
     adoption: adoptionOf(sources, problems),
     problems,
   };
+}
+
+const nothing = (problems: string[]): ProjectFiles => ({
+  project: { logicalId: '', name: '', repoUrl: null },
+  resources: [],
+  adoption: null,
+  problems,
+});
+
+type Code = Awaited<ReturnType<typeof loadCode>>;
+
+async function codeOf(folder: string, names: readonly string[], running: Running): Promise<Code> {
+  const files = names.filter((name) => codeFile.test(name));
+  if (files.length === 0) return { resources: [], problems: [] };
+  const { loadCode } = await import('./code/load.ts');
+  return loadCode({ folder, files, ...running });
 }
 
 /** What `adopt.yaml` says, which `export` writes. */
@@ -93,12 +138,16 @@ async function filesIn(folder: string): Promise<string[]> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     return entries
-      .filter((entry) => entry.isFile() && endings.includes(extname(entry.name)))
+      .filter(
+        (entry) => entry.isFile() && (endings.includes(extname(entry.name)) || codeFile.test(entry.name)),
+      )
       .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
       .filter(
         (name) =>
           !/(^|\/)(node_modules|\.[^/]+)\//.test(name) &&
-          !/(^|\/)(package|package-lock|tsconfig)\.json$|\.schema\.json$/.test(name),
+          !/(^|\/)(package|package-lock|tsconfig)\.json$|(^|\/)pnpm-(lock|workspace)\.yaml$|\.schema\.json$/.test(
+            name,
+          ),
       )
       .sort();
   } catch (error) {
@@ -108,79 +157,53 @@ async function filesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** JSON is YAML, so one parser knows the lines of both. */
-async function parse(folder: string, file: string, problems: string[]): Promise<Source[]> {
-  const { LineCounter, parseAllDocuments } = await import('yaml');
-  const lines = new LineCounter();
-  const parsed = parseAllDocuments(await readFile(join(folder, file), 'utf8'), { lineCounter: lines });
-  const documents = Array.isArray(parsed) ? parsed : [];
-  for (const { errors } of documents) {
-    for (const { message, linePos } of errors) {
-      problems.push(`${file}:${linePos?.[0].line ?? 1}: ${message.split('\n')[0] ?? ''} Correct the syntax.`);
-    }
-  }
-  return documents
-    .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
-    .map((document) => ({ file, document, lines }));
-}
-
-const fieldsOfSource = ({ document }: Source): Fields => {
-  const value: unknown = document.toJS();
-  return isFields(value) ? value : {};
-};
-
-/** The line of the innermost known part of a path. */
-function placeOf({ file, document, lines }: Source, path: readonly (string | number)[]): string {
-  for (let length = path.length; length >= 0; length--) {
-    const node = document.getIn(path.slice(0, length), true);
-    const range = isNode(node) ? node.range : undefined;
-    if (range !== undefined && range !== null) return `${file}:${lines.linePos(range[0]).line}`;
-  }
-  return `${file}:1`;
-}
-
-const isNode = (node: unknown): node is { range?: readonly number[] & { 0: number } } =>
-  typeof node === 'object' && node !== null && 'range' in node;
-
 type Reader = { folder: string; env: Environment | null; defaults: Fields; problems: string[] };
 
-async function resourcesOf(source: Source, reader: Reader): Promise<FileResource[]> {
-  const value: unknown = source.document.toJS();
-  const items: unknown[] = Array.isArray(value) ? value : [value];
-  const found: FileResource[] = [];
-  for (const [index, item] of items.entries()) {
-    const base = Array.isArray(value) ? [index] : [];
-    const resource = await resourceOf(item, { source, base, reader });
-    if (resource !== null) found.push(resource);
-  }
-  return found;
+/** A resource as a file has it. Paths in it are relative to the folder of `file`. */
+type Item = { value: unknown; file: string; place: Place };
+
+function itemsOfSource(source: Source): Item[] {
+  const { file } = source;
+  if (projectFile.test(file) || adoptionFile.test(file)) return [];
+  const whole = source.value;
+  const values: unknown[] = Array.isArray(whole) ? whole : [whole];
+  return values.map((value, index) => {
+    const base = Array.isArray(whole) ? [index] : [];
+    return { value, file, place: (path) => placeOf(source, [...base, ...path.map(indexOf)]) };
+  });
 }
 
-type At = { source: Source; base: readonly (string | number)[]; reader: Reader };
+/** The file of a place. */
+const fileOf = (place: string): string => place.replace(/:\d+$/, '');
 
-async function resourceOf(item: unknown, { source, base, reader }: At): Promise<FileResource | null> {
+function itemOfCode({ kind, logicalId, fields, place }: Code['resources'][number]): Item[] {
+  if (kind === 'project') return [];
+  const value = { ...fieldsOf(fields), kind, logicalId };
+  return [{ value, file: fileOf(place), place: () => place }];
+}
+
+async function resourceOf({ value, file, place }: Item, reader: Reader): Promise<FileResource | null> {
   const { problems, defaults } = reader;
-  const place = (path: readonly string[]) => placeOf(source, [...base, ...path.map(indexOf)]);
-  if (!isFields(item)) {
+  if (!isFields(value)) {
     problems.push(`${place([])}: must be a resource: an object with kind and logicalId`);
     return null;
   }
   const {
-    kind = 'checkType' in item ? 'check' : undefined,
+    kind = 'checkType' in value ? 'check' : undefined,
     logicalId,
     physicalId,
     member,
     protected: keep,
     suite,
     ...own
-  } = item;
+  } = value;
   for (const [field, text] of Object.entries({ kind, logicalId })) {
     if (typeof text !== 'string') problems.push(`${place([field])}: ${field} is required: add it as a text`);
   }
   if (typeof kind !== 'string' || typeof logicalId !== 'string') return null;
-  const bundled = suite === undefined ? null : await suiteFolder(suite, { source, place, reader });
+  const bundled = suite === undefined ? null : await suiteFolder(suite, { file, place, reader });
   const whole = kind === 'check' ? { ...defaults, ...own } : own;
-  const payload = withEnvironment(await withTexts(whole, { source, place, reader }), { place, reader }, []);
+  const payload = withEnvironment(await withTexts(whole, { file, place, reader }), { place, reader }, []);
   return {
     type: kind,
     logicalId,
@@ -197,11 +220,11 @@ const indexOf = (part: string): string | number => (/^\d+$/.test(part) ? Number(
 
 type Place = FileResource['place'];
 
-type Beside = { source: Source; place: Place; reader: Reader };
+type Beside = { file: string; place: Place; reader: Reader };
 
 /** A folder next to the file that names it. Null = there is none, and the problem is noted. */
-async function suiteFolder(path: unknown, { source, place, reader }: Beside): Promise<string | null> {
-  const folder = resolve(reader.folder, dirname(source.file), String(path));
+async function suiteFolder(path: unknown, { file, place, reader }: Beside): Promise<string | null> {
+  const folder = resolve(reader.folder, dirname(file), String(path));
   const found = typeof path === 'string' ? await stat(folder).catch(() => null) : null;
   if (found?.isDirectory() === true) return folder;
   reader.problems.push(`${place(['suite'])}: suite names no folder (${String(path)}): correct the path`);
@@ -209,13 +232,13 @@ async function suiteFolder(path: unknown, { source, place, reader }: Beside): Pr
 }
 
 /** Scripts in files of their own, next to the file that names them. */
-async function withTexts(fields: Fields, { source, place, reader }: Beside): Promise<Fields> {
+async function withTexts(fields: Fields, { file: from, place, reader }: Beside): Promise<Fields> {
   const result = { ...fields };
   for (const name of textFields) {
     const path = result[`${name}File`];
     if (path === undefined) continue;
     delete result[`${name}File`];
-    const file = resolve(reader.folder, dirname(source.file), String(path));
+    const file = resolve(reader.folder, dirname(from), String(path));
     const isInside = !relative(reader.folder, file).startsWith('..');
     const text = isInside ? await readFile(file, 'utf8').catch(() => null) : null;
     if (text === null) {

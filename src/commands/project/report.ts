@@ -25,8 +25,18 @@ function lineOf(difference: unknown): string {
   return isSecret === true ? `${name}: (secret value)` : `${name}: ${text(before)} → ${text(after)}`;
 }
 
-/** Lines for the changes of a plan, and one with their numbers. */
-export function planLines(diff: unknown): string {
+/** One line for each place that no agent serves, with the number of resources that name it. */
+function warningLines(warnings: unknown): string[] {
+  const counts = new Map<string, number>();
+  for (const { message } of itemsOf(warnings).map(fieldsOf))
+    counts.set(String(message), (counts.get(String(message)) ?? 0) + 1);
+  return [...counts].map(
+    ([message, count]) => `warning: ${printable(message)}${count === 1 ? '' : ` (${count} resources)`}`,
+  );
+}
+
+/** Lines for the changes of a plan, one with their numbers, and its warnings. */
+export function planLines({ diff, warnings }: Readonly<Fields>): string {
   const changes = changesOf(diff);
   const lines = changes.flatMap((change) => {
     const { action, type, logicalId, notice, differences, changedByOthers } = change;
@@ -39,5 +49,6 @@ export function planLines(diff: unknown): string {
   });
   const count = (action: string) => changes.filter((change) => change['action'] === action).length;
   const numbers = `${count('CREATE')} to create, ${count('UPDATE')} to update, ${count('DELETE')} to delete, ${count('DETACHED')} to detach${count('UNCHANGED') > 0 ? `, ${count('UNCHANGED')} to attach` : ''}`;
-  return `${[...lines, changes.length === 0 ? 'no changes' : numbers].join('\n')}\n`;
+  const summary = changes.length === 0 ? 'no changes' : numbers;
+  return `${[...lines, summary, ...warningLines(warnings)].join('\n')}\n`;
 }

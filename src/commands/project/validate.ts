@@ -3,7 +3,7 @@ import { exitCodes } from '../../errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
 import { checkTypes } from '../../protocol/check-types.ts';
 import { createProblems } from '../../service/http/problems.ts';
-import { bodySchemas } from '../../service/projects/body-schemas.ts';
+import { bodySchemas } from '../../service/projects/files/body-schemas.ts';
 import { resourceTypes, type ResourceType } from '../../service/projects/kinds.ts';
 import { resolved } from '../../service/projects/references.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
@@ -14,11 +14,11 @@ import { printable } from '../terminal-text.ts';
 import { readProject, type FileResource, type ProjectFiles } from './files.ts';
 
 /** `validate [DIR]`: checks the files of a project without a service. */
-export const validate: Command = async (args, { stdout, stderr }) => {
+export const validate: Command = async (args, { env, stdout, stderr }) => {
   const { positionals } = parseArguments(args, validateLine);
   const [folder = '.', ...others] = positionals;
   if (others.length > 0) throw usageError('validate takes one folder', validateLine);
-  const files = await readProject(resolve(folder), null);
+  const files = await readProject(resolve(folder), null, { env, stderr });
   const problems = [...files.problems, ...problemsOf(files)];
   for (const problem of problems) stderr(`${printable(problem)}\n`);
   if (problems.length > 0) return exitCodes.failed;
@@ -28,6 +28,7 @@ export const validate: Command = async (args, { stdout, stderr }) => {
 
 /** What the files break of the schemas of the API, and references that name nothing. */
 export function problemsOf({ resources }: ProjectFiles): string[] {
+  const places = new Map(resources.map(({ type, logicalId }, index) => [`${type}/${logicalId}`, index]));
   return resources.flatMap((resource) => {
     if (!isResourceType(resource.type)) {
       return [`${resource.place(['kind'])}: kind must be one of ${resourceTypes.join(', ')}`];
@@ -38,8 +39,8 @@ export function problemsOf({ resources }: ProjectFiles): string[] {
       at: 'file',
       // Any id is valid in place of a reference; those of checks and services are texts.
       lookup: (type, logicalId) => {
-        const at = resources.findIndex((one) => one.type === type && one.logicalId === logicalId);
-        return at < 0 ? undefined : typesWithNumbers.includes(type) ? at + 1 : `id-${at}`;
+        const at = places.get(`${type}/${logicalId}`);
+        return at === undefined ? undefined : typesWithNumbers.includes(type) ? at + 1 : `id-${at}`;
       },
       problems,
     });

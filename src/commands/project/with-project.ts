@@ -37,7 +37,7 @@ export async function withProject<const S extends CommandSpec>(
   const { values, positionals } = parseArguments<S['options']>(args, spec);
   const [folder = '.', ...others] = positionals;
   if (others.length > 0) throw usageError(`${spec.name} takes one folder`, spec);
-  const read = await readProject(resolve(folder), env);
+  const read = await readProject(resolve(folder), env, { env, stderr });
   const problems = [...read.problems, ...problemsOf(read)];
   for (const problem of problems) stderr(`${printable(problem)}\n`);
   if (problems.length > 0) return invalid;

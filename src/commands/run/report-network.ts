@@ -16,7 +16,7 @@ function traceLines(value: unknown): string[] {
   const { address, port, way, reached, hops } = value as Traceroute; // made by the agent itself, in this process
   const outcome = reached ? `reached over ${hops.length} hops` : 'not reached';
   return [
-    `traceroute    ${address} port ${port} by ${way.toUpperCase()}: ${outcome}`,
+    `traceroute    ${address}${typeof port === 'number' ? ` port ${port}` : ''} by ${way.toUpperCase()}: ${outcome}`,
     `  hop  ${'address'.padEnd(24)}    loss     last      avg     best    worst   stddev`,
     ...hops.map(hopLine),
   ];

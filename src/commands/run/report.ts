@@ -1,8 +1,11 @@
 import type { AssertionResult } from '../../protocol/assertions.ts';
 import { isCheckType, kindOf, type CheckKind } from '../../protocol/check-types.ts';
+import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 import type { Result, Timings } from '../../protocol/result.ts';
+import { grpcLines } from './report-grpc.ts';
 import { networkLines } from './report-network.ts';
 import { sslLines } from './report-ssl.ts';
+import { tracerouteLines } from './report-traceroute.ts';
 import { artifactLines, scriptLines } from './report-script.ts';
 import { suiteSections } from './report-suite.ts';
 import { isFields, type Fields } from '../../json-values.ts';
@@ -43,7 +46,8 @@ type Sections = (result: Result) => string[][];
 const usualSections: Sections = ({ details, log }) => [
   factLines(details),
   sslLines(details),
-  networkLines(details),
+  grpcLines(details),
+  [...tracerouteLines(details), ...networkLines(details)],
   scriptLines(details),
   log.map(({ level, msg }) => `${level.padEnd(6)}${printableLine(msg, 500)}`),
 ];
@@ -125,19 +129,15 @@ function factLines(details: Fields): string[] {
       lines.push(['hop', `${String(status ?? '')} ${printableLine(String(url), maxShownText)}`]);
   }
   if (typeof details['packetsSent'] === 'number') lines.push(['packets', packetsText(details)]);
-  const certificate = certificateIn(details, 0);
-  if (certificate !== null) {
-    const days = Number(certificate['daysRemaining']);
+  const expiry = certificateExpiryOf(details);
+  if (expiry !== null) {
+    const { daysRemaining: days, subject, issuer } = expiry;
     const left = days < 0 ? `expired ${-days} days ago` : `${days} days left`;
-    lines.push([
-      'certificate',
-      `${left}, ${String(certificate['subject'])}, issued by ${String(certificate['issuer'])}`,
-    ]);
-    const secured = [certificate['protocol'], certificate['cipher'], certificate['alpn']].filter(
-      (part) => typeof part === 'string',
-    );
-    if (secured.length > 0) lines.push(['', secured.join(', ')]);
+    const issued = issuer === '' ? '' : `, issued by ${printableLine(issuer, maxShownText)}`;
+    lines.push(['certificate', `${left}, ${printableLine(subject, maxShownText)}${issued}`]);
   }
+  const secured = connectionWords(details);
+  if (secured !== '') lines.push(['', secured]);
   const answer = answerIn(details);
   if (answer !== null) lines.push(['answer', printableLine(answer, maxShownText)]);
   return lines.map(([name, text]) => `${name.padEnd(12)}  ${text}`);
@@ -158,15 +158,14 @@ function errorCode(error: unknown): string {
   return isFields(error) ? String(error['code'] ?? 'failed') : String(error);
 }
 
-/** Finds the certificate wherever a type stores it: the object that counts its days. */
-function certificateIn(value: unknown, depth: number): Fields | null {
-  if (depth > 3 || !isFields(value)) return null;
-  if (typeof value['daysRemaining'] === 'number') return value;
-  for (const inner of Object.values(value)) {
-    const found = certificateIn(inner, depth + 1);
-    if (found !== null) return found;
-  }
-  return null;
+/** Version, cipher suite and application protocol of the connection to the certificate's host. */
+function connectionWords(details: Fields): string {
+  const { certificate } = isFields(details['sslCheck']) ? details['sslCheck'] : details;
+  const { protocol, cipher, alpn } = isFields(certificate) ? certificate : {};
+  return [protocol, cipher, alpn]
+    .filter((part) => typeof part === 'string')
+    .map((part) => printableLine(part, maxShownText))
+    .join(', ');
 }
 
 function answerIn(details: Fields): string | null {

@@ -23,6 +23,9 @@ export type Found = { value: unknown } | { error: string };
  * - JSON_BODY, JSON_ANSWER, JSON_RESPONSE: the parsed document; the evaluator applies the JSONPath
  * - LATENCY: `{avg, min, max, stdDev}` in milliseconds
  * - CERTIFICATE, CONNECTION: the fields that `property` may name
+ * - GRPC_METADATA, GRPC_TRAILERS: as HEADERS; GRPC_RESPONSE: as JSON_BODY; GRPC_STATUS_CODE: a number;
+ *   GRPC_HEALTHCHECK_STATUS: the number as text
+ * - HOP_COUNT, PACKET_LOSS: a number. HOP: a list of texts
  */
 export type AssertionSources = { [S in AssertionSource]?: (assertion: Assertion) => Found };
 
@@ -84,9 +87,11 @@ function evaluate(assertion: Assertion, sources: AssertionSources): AssertionRes
 /** Stands for a value that may not leave; the comparison gets the value itself. */
 const mask = '*********';
 
+const headerSources: ReadonlySet<string> = new Set(['HEADERS', 'GRPC_METADATA', 'GRPC_TRAILERS']);
+
 /** The values as they may be shown: those of sensitive headers are masked. */
 function shownValues({ source, property, comparison }: Assertion, values: unknown[]): unknown[] {
-  if (source !== 'HEADERS' || isAboutKeys(comparison)) return values;
+  if (!headerSources.has(source) || isAboutKeys(comparison)) return values;
   if (property !== '') return isSensitiveHeader(property) ? values.map(() => mask) : values;
   return values.map((value) =>
     isFields(value)
@@ -99,7 +104,7 @@ function shownValues({ source, property, comparison }: Assertion, values: unknow
 
 /** Whether the target repeats the value of a sensitive header. */
 function revealsHeader({ source, property, comparison, target }: Assertion, values: unknown[]): boolean {
-  if (source !== 'HEADERS' || !isSensitiveHeader(property) || isAboutKeys(comparison)) return false;
+  if (!headerSources.has(source) || !isSensitiveHeader(property) || isAboutKeys(comparison)) return false;
   return target.length >= 8 && values.some((value) => String(value).includes(target));
 }
 
@@ -224,6 +229,14 @@ const field =
     return { values: one === null ? [] : [one], quantifier: 'every', subject: `${subject} ${property}` };
   };
 
+const members =
+  (subject: string): Dig =>
+  ({ property }, value) => ({
+    values: [value],
+    quantifier: 'every',
+    subject: property === '' ? subject : `the ${property} of ${subject}`,
+  });
+
 const dig: { readonly [S in AssertionSource]: Dig } = {
   STATUS_CODE: scalar('status code'),
   RESPONSE_TIME: scalar('response time'),
@@ -239,4 +252,12 @@ const dig: { readonly [S in AssertionSource]: Dig } = {
   CERTIFICATE: field('certificate'),
   CONNECTION: field('connection'),
   TEXT_RESPONSE: text('response'),
+  GRPC_STATUS_CODE: scalar('gRPC status code'),
+  GRPC_HEALTHCHECK_STATUS: scalar('health status'),
+  GRPC_RESPONSE: json('response message'),
+  GRPC_METADATA: headers,
+  GRPC_TRAILERS: headers,
+  HOP_COUNT: scalar('hop count'),
+  PACKET_LOSS: scalar('packet loss'),
+  HOP: members('the hops'),
 };

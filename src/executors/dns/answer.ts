@@ -47,7 +47,8 @@ export function jsonAnswer(message: DnsMessage, asked: number): JsonAnswer {
   };
 }
 
-function recordLine(bytes: Buffer, record: DnsRecord): string {
+/** A record as a line of a zone file, with a tab between fields. Data that cannot be read are shown in hexadecimal. */
+export function recordLine(bytes: Buffer, record: DnsRecord): string {
   let data: string;
   try {
     data = presentRdata(bytes, record);

@@ -1,4 +1,12 @@
-import { encode, AUTHENTIC_DATA, DNSSEC_OK, RECURSION_DESIRED, type RecordType } from 'dns-packet';
+import {
+  encode,
+  AUTHENTIC_DATA,
+  DNSSEC_OK,
+  RECURSION_DESIRED,
+  type RecordClass,
+  type RecordType,
+} from 'dns-packet';
+import { className } from './types.ts';
 
 /**
  * DNS messages (RFC 1035 section 4). dns-packet encodes queries. Answers are decoded here because they are evidence:
@@ -33,7 +41,7 @@ export type DnsMessage = {
   edns: { udpPayloadSize: number; version: number; dnssecOk: boolean } | null;
 };
 
-export type DnsQuery = { id: number; name: string; type: number; bytes: Buffer };
+export type DnsQuery = { id: number; name: string; type: number; class: number; bytes: Buffer };
 
 /** The bytes are not a valid DNS message. */
 export class DnsMalformed extends Error {
@@ -47,18 +55,32 @@ export class DnsMalformed extends Error {
 export const udpPayloadSize = 1232;
 
 /**
- * Encodes a query with recursion desired. `name` is ASCII, without escapes; `.` is the root. With `edns` the query
+ * Encodes a query, with recursion desired and of the class IN unless it says otherwise. `name` is ASCII, without escapes; `.` is the root. With `edns` the query
  * has an OPT record (payload 1232, DO) and the AD bit, so that the answer shows whether the resolver validated it
  * (RFC 6840 5.7).
  */
-export function encodeQuery(query: { id: number; name: string; type: number; edns: boolean }): DnsQuery {
+export function encodeQuery(query: {
+  id: number;
+  name: string;
+  type: number;
+  edns: boolean;
+  class?: number;
+  recursionDesired?: boolean;
+}): DnsQuery {
   const bytes = encode({
     id: query.id,
     type: 'query',
-    flags: query.edns ? RECURSION_DESIRED | AUTHENTIC_DATA : RECURSION_DESIRED,
+    flags: (query.recursionDesired === false ? 0 : RECURSION_DESIRED) | (query.edns ? AUTHENTIC_DATA : 0),
     // dns-packet silently encodes unknown type names as type 0, but accepts UNKNOWN_n for every number. Its types
     // list only the mnemonics.
-    questions: [{ name: query.name, type: `UNKNOWN_${query.type}` as RecordType, class: 'IN' }],
+    questions: [
+      {
+        name: query.name,
+        type: `UNKNOWN_${query.type}` as RecordType,
+        // Its classes are those that className names.
+        class: className(query.class ?? 1) as RecordClass,
+      },
+    ],
     additionals: query.edns
       ? [
           {
@@ -74,7 +96,7 @@ export function encodeQuery(query: { id: number; name: string; type: number; edn
         ]
       : [],
   });
-  return { id: query.id, name: query.name, type: query.type, bytes };
+  return { id: query.id, name: query.name, type: query.type, class: query.class ?? 1, bytes };
 }
 
 /** Bytes with a meaning in the presentation form of a label (RFC 1035 section 5.1). */
@@ -244,7 +266,7 @@ function mismatchOf(message: DnsMessage, query: DnsQuery): string | null {
   const same =
     message.questions.length === 1 &&
     question.type === query.type &&
-    question.class === 1 &&
+    question.class === query.class &&
     question.name.toLowerCase() === asked.toLowerCase();
   return same ? null : 'for another question';
 }

@@ -8,7 +8,10 @@ const limitMs = 500;
 const maxNameLength = 253;
 
 /** The hops with the names that the system's name servers return in time. Never rejects. */
-export async function withNames(hops: readonly Hop[], network: Pick<Network, 'nameServers'>): Promise<Hop[]> {
+export async function withNames<H extends Hop>(
+  hops: readonly H[],
+  network: Pick<Network, 'nameServers'>,
+): Promise<H[]> {
   const resolver = new Resolver({ timeout: limitMs, tries: 1 });
   const timer = setTimeout(() => resolver.cancel(), limitMs);
   try {

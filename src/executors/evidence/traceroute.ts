@@ -7,8 +7,8 @@ import {
   type NativeTrace,
 } from '../../native/native.ts';
 import type { IpFamily } from '../interface/network.ts';
-import { plainAddress } from './addresses.ts';
-import { errorWords, hopRow, newHop, type Hop, type HopState } from './trace-hops.ts';
+import { noteAnswer } from './trace-answers.ts';
+import { hopRow, newHop, type Hop, type HopState } from './trace-hops.ts';
 
 /** The target of a trace. */
 export type TraceTarget = {
@@ -225,19 +225,10 @@ function note(found: Seen, { distance, hop, target, kind, type, code, from, rtt 
     hop.sent -= 1;
     return;
   }
-  const sender = kind === probeAnswers.target ? target.address : from;
-  hop.times.push(rtt);
-  if (sender !== '') hop.answeredBy.set(sender, (hop.answeredBy.get(sender) ?? 0) + 1);
-  const words = kind === probeAnswers.target ? null : errorWords(target.family, type, code);
-  const isTarget = kind === probeAnswers.target || (words !== null && sameAddress(sender, target.address));
-  if (words !== null && !(isTarget && words === 'port unreachable')) hop.error = words;
+  const icmp = kind === probeAnswers.target ? null : { type, code };
+  const { isTarget, isEnd } = noteAnswer(hop, { icmp, from, rttMs: rtt }, target);
   if (isTarget) found.reachedAt = Math.min(found.reachedAt ?? distance, distance);
-  if (isTarget || words !== null) found.endsAt = Math.min(found.endsAt ?? distance, distance);
-}
-
-/** One address may be written in several ways, and a link-local one may include its zone. */
-function sameAddress(one: string, other: string): boolean {
-  return plainAddress(one) === plainAddress(other);
+  if (isEnd) found.endsAt = Math.min(found.endsAt ?? distance, distance);
 }
 
 function lastAnswered({ hops }: Seen): number {

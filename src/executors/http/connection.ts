@@ -25,7 +25,12 @@ export type Destination = {
   http2: boolean;
   proxy: Proxy | null;
   clientCertificates: readonly ClientCertificate[];
+  /** Takes the place of the agent's own settings of TLS. */
+  tls?: OwnTls;
 };
+
+/** Settings of TLS for one connection. `onSecure` is called after a handshake whose certificate is accepted. */
+export type OwnTls = { context: () => SecureContext; onSecure: (socket: TLSSocket) => void };
 
 /** Facts about a connection, filled in while it is established, so that a failure keeps them too. */
 export type ConnectionFacts = {
@@ -71,7 +76,7 @@ export async function openConnection(
 
   // Creating a context is not part of the handshake.
   enterPhase(record, null);
-  const context = secureContextFor(destination, socket, facts);
+  const context = destination.tls?.context() ?? secureContextFor(destination, socket, facts);
   enterPhase(record, 'tls');
   const done = await handshake(socket, {
     host: destination.serverName,
@@ -86,6 +91,7 @@ export async function openConnection(
     done.socket.destroy();
     throw certificateFailure(done.socket, destination.serverName);
   }
+  destination.tls?.onSecure(done.socket);
   return done.socket;
 }
 

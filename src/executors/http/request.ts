@@ -4,7 +4,7 @@ import type { ClientCertificate } from '../../protocol/job.ts';
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import type { Timings } from '../../protocol/result.ts';
 import type { ExecutionContext } from '../interface/executor.ts';
-import { openConnection, type ConnectionFacts, type Destination } from './connection.ts';
+import { openConnection, type ConnectionFacts, type Destination, type OwnTls } from './connection.ts';
 import type { RunCookies } from './cookies.ts';
 import { exchange, type Received } from './exchange.ts';
 import { reasonOfError } from './failures.ts';
@@ -27,6 +27,10 @@ export type HttpRequest = HopRequest & {
   keepBody: boolean;
   /** At most this many bytes of the body are read; absent = maxBodyBytes. */
   maxBytes?: number;
+  /** False = HTTP/2 is not offered; absent = it is. */
+  http2?: boolean;
+  /** Takes the place of the agent's own settings of TLS. An empty name = that of the hop. */
+  tls?: OwnTls & { serverName: string };
 };
 
 /** One request and its response: a redirect or the last hop. */
@@ -167,13 +171,16 @@ async function runHop(
     host: unbracketed(url.hostname),
     port: portOf(url),
     secure,
-    serverName: serverName(hop),
+    serverName: request.tls?.serverName || serverName(hop),
     family: request.family,
     skipSsl: request.skipSsl,
     // The library cannot send a body over HTTP/2 with any other method.
-    http2: hop.body === null || hop.method === 'POST' || hop.method === 'PUT' || hop.method === 'PATCH',
+    http2:
+      request.http2 !== false &&
+      (hop.body === null || hop.method === 'POST' || hop.method === 'PUT' || hop.method === 'PATCH'),
     proxy: request.proxy,
     clientCertificates: request.clientCertificates,
+    ...(request.tls === undefined ? {} : { tls: request.tls }),
   };
   const io = { network: context.network, signal: context.signal, now: context.now, facts, record };
   const socket: Socket = await openConnection(destination, io);

@@ -33,7 +33,8 @@ export function defaultSecureContext(): SecureContext {
  */
 export function handshake(
   socket: Socket,
-  options: { host: string; context: SecureContext; http2: boolean; signal: AbortSignal },
+  // http2: whether HTTP/2 is offered besides HTTP/1.1; null = no protocol is named at all.
+  options: { host: string; context: SecureContext; http2: boolean | null; signal: AbortSignal },
 ): Promise<Handshake> {
   const { signal } = options;
   const host = options.host.endsWith('.') ? options.host.slice(0, -1) : options.host;
@@ -44,7 +45,7 @@ export function handshake(
       // RFC 6066 section 3: an address is not a server name.
       ...(isIP(host) === 0 ? { servername: host } : {}),
       secureContext: options.context,
-      ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+      ...(options.http2 === null ? {} : { ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'] }),
       rejectUnauthorized: false,
       checkServerIdentity,
     });

@@ -30,6 +30,8 @@ export type Network = {
    * The shared ICMP socket of a family. Rejects with AgentError ICMP_UNAVAILABLE, which explains how to grant access.
    */
   icmp: (family: IpFamily) => Promise<PingSocket>;
+  /** The network (autonomous system) of an address; absent or null if no database knows it. */
+  originOf?: (address: string) => { asn: number; organization: string | null } | null;
   /** Closes the ping sockets. */
   close: () => void;
 };

@@ -13,7 +13,7 @@ export type EchoReply = {
 };
 
 export type EchoOptions = {
-  /** At least 8, because the payload starts with eight random bytes that a reply must return. At most 1400. */
+  /** At least 8, because a reply must return the first eight bytes of the payload. At most 1400. */
   payloadBytes: number;
   timeoutMs: number;
   signal: AbortSignal;

@@ -22,8 +22,14 @@ export class DerError extends Error {
   override readonly name = 'DerError';
 }
 
-/** The element at the beginning of `bytes`. Throws DerError if it is cut off or has no definite length. */
-export function readElement(bytes: Buffer, at = 0): Element {
+/** Where an element is: its content is from `start` to `end`. */
+export type Bounds = { tag: number; start: number; end: number };
+
+/**
+ * The bounds of the element at `at`, without views of the bytes: lists may have millions of elements. Throws DerError if
+ * it is cut off or has no definite length.
+ */
+export function boundsOf(bytes: Buffer, at: number): Bounds {
   const tag = bytes[at];
   const first = bytes[at + 1];
   if (tag === undefined || first === undefined) throw new DerError('cut off');
@@ -42,7 +48,13 @@ export function readElement(bytes: Buffer, at = 0): Element {
     start += size;
   }
   if (start + length > bytes.length) throw new DerError('cut off');
-  return { tag, content: bytes.subarray(start, start + length), whole: bytes.subarray(at, start + length) };
+  return { tag, start, end: start + length };
+}
+
+/** The element at `at`. Throws DerError. */
+export function readElement(bytes: Buffer, at = 0): Element {
+  const { tag, start, end } = boundsOf(bytes, at);
+  return { tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) };
 }
 
 /** The elements inside of `content`, one at a time, so that a caller may stop early. */
@@ -54,10 +66,18 @@ export function* eachIn(content: Buffer): Generator<Element> {
   }
 }
 
-/** All elements inside of an element that must have the tag. */
+/** The parts of a certificate or an answer; a longer list is none that a reader would want at once. */
+const maxChildren = 4096;
+
+/** All elements inside of an element that must have the tag. Throws DerError, also if there are too many. */
 export function childrenOf(element: Element | undefined, tag: number = tags.sequence): Element[] {
   if (element?.tag !== tag) throw new DerError(`expected tag ${tag}, found ${element?.tag ?? 'nothing'}`);
-  return [...eachIn(element.content)];
+  const children: Element[] = [];
+  for (const child of eachIn(element.content)) {
+    if (children.length === maxChildren) throw new DerError(`more than ${maxChildren} elements`);
+    children.push(child);
+  }
+  return children;
 }
 
 /** An object identifier as text, such as `1.2.840.113549.1.1.11`. */

@@ -19,7 +19,7 @@ const staggerMs = 250;
  */
 export function connectTcp(
   target: { addresses: readonly ResolvedAddress[]; port: number },
-  options: { signal: AbortSignal; attempts: ConnectAttempt[]; noDelay?: boolean },
+  options: { signal: AbortSignal; attempts: ConnectAttempt[]; noDelay?: boolean; localAddress?: string },
 ): Promise<Socket> {
   const { addresses, port } = target;
   const { signal, attempts } = options;
@@ -60,6 +60,7 @@ export function connectTcp(
         family: target.family,
         noDelay: options.noDelay ?? true,
         autoSelectFamily: false,
+        ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
       });
       const end = (error: string | null) => {
         attempt.ms = Math.round((performance.now() - startedAt) * 1000) / 1000;

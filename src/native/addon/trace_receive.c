@@ -19,11 +19,8 @@ uint64_t clock_ns(clockid_t clock) {
 }
 
 /* onAnswer(index, kind, errno, type, code, from, rttMs) */
-static void report(probe *one, int kind, int error, int type, int code, const char *from, double rtt) {
-  trace *owner = one->owner;
+void deliver(trace *owner, int index, int kind, int error, int type, int code, const char *from, double rtt) {
   napi_env env = owner->env;
-  int index = (int)(one - owner->probes);
-  close_probe(one);
   napi_handle_scope scope;
   napi_open_handle_scope(env, &scope);
   napi_value arguments[7] = {
@@ -41,12 +38,26 @@ static void report(probe *one, int kind, int error, int type, int code, const ch
   napi_close_handle_scope(env, scope);
 }
 
+static void report(probe *one, int kind, int error, int type, int code, const char *from, double rtt) {
+  trace *owner = one->owner;
+  int index = (int)(one - owner->probes);
+  close_probe(one);
+  if (!owner->in_round) {
+    deliver(owner, index, kind, error, type, code, from, rtt);
+    return;
+  }
+  round_answer answer = {.kind = kind, .type = type, .code = code, .rtt = rtt};
+  strncpy(answer.from, from, FROM_MAX - 1);
+  take_round_answer(owner, &answer, error);
+}
+
 /*
  * Reads the error queue of a socket: the router's address as text, type and code of its ICMP message. Returns false
  * if the queue holds no such message. `waited_ns`: how long the message was in the queue, if the kernel provides a
- * timestamp.
+ * timestamp. A late message about an earlier probe of the flow is dropped if it quotes enough of that probe.
  */
-static bool read_error(int fd, char *from, size_t from_size, int *type, int *code, uint64_t *waited_ns) {
+static bool read_error(const probe *one, char *from, size_t from_size, int *type, int *code, uint64_t *waited_ns,
+                       bool *is_late) {
   for (int tries = 0; tries < 4; tries++) {
     uint8_t packet[256];
     union {
@@ -63,7 +74,8 @@ static bool read_error(int fd, char *from, size_t from_size, int *type, int *cod
         .msg_control = &control,
         .msg_controllen = sizeof control,
     };
-    if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
+    ssize_t quoted = recvmsg(one->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
+    if (quoted < 0) return false;
     struct sock_extended_err *error = NULL;
     *waited_ns = 0;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL; c = CMSG_NXTHDR(&message, c)) {
@@ -79,6 +91,14 @@ static bool read_error(int fd, char *from, size_t from_size, int *type, int *cod
       }
     }
     if (error == NULL || (error->ee_origin != SO_EE_ORIGIN_ICMP && error->ee_origin != SO_EE_ORIGIN_ICMP6)) continue;
+    if (one->owner->source_port != 0 && !one->owner->tcp && quoted >= MARK) {
+      uint8_t mark[MARK];
+      write_mark(one, mark);
+      if (memcmp(packet, mark, MARK) != 0) {
+        *is_late = true;
+        continue;
+      }
+    }
     const struct sockaddr *offender = SO_EE_OFFENDER(error);
     *type = error->ee_type;
     *code = error->ee_code;
@@ -94,7 +114,6 @@ static bool read_error(int fd, char *from, size_t from_size, int *type, int *cod
 }
 
 void on_probe_ready(uv_poll_t *poll, int status, int events) {
-  (void)status; /* libuv treats a non-empty error queue as a broken descriptor */
   (void)events;
   probe *one = (probe *)poll;
   trace *owner = one->owner;
@@ -103,7 +122,8 @@ void on_probe_ready(uv_poll_t *poll, int status, int events) {
   char from[INET6_ADDRSTRLEN];
   int type, code;
   uint64_t waited;
-  if (read_error(one->fd, from, sizeof from, &type, &code, &waited)) {
+  bool is_late = false;
+  if (read_error(one, from, sizeof from, &type, &code, &waited, &is_late)) {
     /* The kernel's timestamp uses the wall clock, which may be set: only a plausible waiting time is taken from it. */
     if (waited < since) rtt = (double)(since - waited) / 1e6;
     report(one, ROUTER_ANSWERED, 0, type, code, from, rtt);
@@ -112,6 +132,17 @@ void on_probe_ready(uv_poll_t *poll, int status, int events) {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(one->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (is_late) {
+    uint8_t byte;
+    if (recv(one->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0) {
+      /* libuv treats a non-empty error queue as a broken descriptor and stops. Emptied, the socket works again. */
+      if (status >= 0 || uv_poll_start(&one->poll, UV_READABLE, on_probe_ready) == 0) {
+        uv_unref((uv_handle_t *)&one->poll);
+        return;
+      }
+    }
+    error = 0;
+  }
   if (owner->tcp && error == 0) {
     struct tcp_info info;
     size = sizeof info;

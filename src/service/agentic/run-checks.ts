@@ -5,6 +5,7 @@ import type { Log } from '../../log.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
 import { variablesOfCheck } from '../analyses/secrets-of-check.ts';
+import { checkOfRun, type AgenticTask } from './drafts.ts';
 import { findAgenticScript, saveAgenticScript } from './statements.ts';
 import {
   claimAgenticRuns,
@@ -15,7 +16,7 @@ import {
 } from './run-statements.ts';
 import { settingsOfSession } from '../scheduling/session-runs.ts';
 import { findCheckGroup } from '../checks/storage/group-statements.ts';
-import { findCheck, type CheckRow } from '../checks/storage/statements.ts';
+import type { CheckRow } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { openVariables, type Encryption } from '../engine/encryption.ts';
@@ -141,10 +142,10 @@ async function runOne(
   { token, signal }: { token: string; signal: AbortSignal },
 ): Promise<void> {
   const { db, now, partitions } = deps;
-  const check = await findCheck(db, { accountId: run.accountId, id: run.checkId });
+  const check = await checkOfRun(db, deps.encryption, run);
   // The check was deleted in the meantime, together with its runs.
   if (check === undefined) return;
-  if (run.sessionId === null && !(await isSwitchedOn(db, run.accountId, check))) {
+  if (run.sessionId === null && 'activated' in check && !(await isSwitchedOn(db, run.accountId, check))) {
     await endAgenticRuns(db, { ids: [run.id], token });
     return;
   }
@@ -198,7 +199,7 @@ function taskOf({ definition }: Pick<CheckRow, 'definition'>): TaskOfCheck {
 async function performTask(
   { db, encryption, config, now, limits }: Deps,
   run: AgenticRun,
-  task: TaskOfCheck & { check: CheckRow; signal: AbortSignal },
+  task: TaskOfCheck & { check: AgenticTask; signal: AbortSignal },
 ): Promise<Performed> {
   const { check, prompt, skills, promptHash, signal } = task;
   const { endpoint, agenticModel } = config;

@@ -4,6 +4,7 @@ import type { Log } from '../../log.ts';
 import { lanes as laneNames } from '../../protocol/check-types.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
+import type { AgentCondition } from '../../protocol/routes.ts';
 import type { ApiScripts } from '../../protocol/script.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import { fieldsOfJob, type JobSources } from './draft.ts';
@@ -45,6 +46,8 @@ export type ClaimOptions = {
   agentId: string;
   free: { [lane in (typeof laneNames)[number]]?: number };
   waitSeconds: number;
+  /** What the agent reports about itself; null = nothing. */
+  condition: AgentCondition | null;
   /** Fires when the agent has disconnected or the service is stopping. */
   signal: AbortSignal;
   /** Fires when the agent has disconnected. */
@@ -67,6 +70,7 @@ export async function claim(deps: Deps, options: ClaimOptions): Promise<string[]
   const agent = await touchAgent(db, {
     id: options.agentId,
     locationId: location.locationId,
+    condition: options.condition,
     now: new Date(now()),
   });
   if (agent === undefined || agent.isOutdated) return null;

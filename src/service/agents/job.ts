@@ -1,6 +1,6 @@
 import { jobTypes, type JobType } from '../../protocol/check-types.ts';
 import { attemptLimitMs, type RetryStrategy } from '../../protocol/job.ts';
-import type { ApiRequest, SslRequest } from '../../protocol/requests.ts';
+import type { ApiRequest, GrpcRequest, SslRequest } from '../../protocol/requests.ts';
 import type { ApiScripts, PlaywrightConfig } from '../../protocol/script.ts';
 import type { Suite } from '../../protocol/suite.ts';
 import { openGroupDefinition } from '../checks/storage/group.ts';
@@ -128,6 +128,7 @@ const fieldsOf: { readonly [T in JobType]: FieldsOf } = {
   URL: requestFields,
   API: apiFields,
   TCP: requestFields,
+  TRACEROUTE: requestFields,
   DNS: requestFields,
   ICMP: (parts) => ({
     ...requestFields(parts),
@@ -135,10 +136,24 @@ const fieldsOf: { readonly [T in JobType]: FieldsOf } = {
     maxPacketLossThreshold: parts.definition.maxPacketLossThreshold ?? 20,
   }),
   SSL: sslFields,
+  GRPC: grpcFields,
   BROWSER: scriptFields,
   MULTI_STEP: scriptFields,
   PLAYWRIGHT: ({ claimed, definition }) => ({ suite: suiteOf(definition, claimed) }),
 };
+
+function grpcFields({ encryption, account, definition }: Parts) {
+  const request = openRequest(definition.request ?? {}, encryption) as GrpcRequest; // of a GRPC check
+  const { clientCertificateMode: mode } = request.grpcConfig;
+  const rows =
+    mode === null
+      ? []
+      : account.clientCertificates.filter(
+          ({ id }) => mode === 'auto' || id === request.grpcClientCertificateId,
+        );
+  const url = mode === 'auto' ? `https://${request.url}:${request.port}/` : null;
+  return { request, clientCertificates: certificatesFor(rows, { url, encryption }) };
+}
 
 function sslFields({ encryption, account, definition }: Parts) {
   const request = openRequest(definition.request ?? {}, encryption) as SslRequest; // of an SSL check

@@ -1,4 +1,5 @@
 import type { Log } from '../../log.ts';
+import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 import type { Reason } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
@@ -224,21 +225,13 @@ function accept(
     attempts: result.attempt - 1,
     reason: result.reason === null ? null : toJsonb(knownOf(result.reason)),
     body,
-    sslDaysRemaining: sslDaysOf(result.details),
+    sslDaysRemaining: certificateExpiryOf(result.details)?.daysRemaining ?? null,
     totals: totalsOf(job.checkType, result.details),
   };
 }
 
 /** Statuses store the reason too, so fields of newer agents must not make it large. */
 const knownOf = ({ code, owner, message }: Reason): Reason => ({ code, owner, message });
-
-function sslDaysOf(details: Result['details']): number | null {
-  const certificate = details['certificate'];
-  if (typeof certificate !== 'object' || certificate === null || !('daysRemaining' in certificate))
-    return null;
-  const days = certificate.daysRemaining;
-  return typeof days === 'number' && Math.abs(days) < 1e6 ? Math.trunc(days) : null;
-}
 
 async function write(
   tx: Db,

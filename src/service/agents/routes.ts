@@ -7,6 +7,7 @@ import type { QueueWaits } from '../locations/sampling.ts';
 import { registerAgentBundles } from './bundles.ts';
 import { noteArtifactStates, registerAgentArtifacts } from './artifacts.ts';
 import { claim } from './claims.ts';
+import { conditionOf } from './condition.ts';
 import { hello, textOf } from './hello.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
 import type { AgentCallLimits } from './call-limits.ts';
@@ -141,15 +142,17 @@ function createRoute(
 async function claimJobs(
   parts: Parts,
   { location, request }: Call,
-  { agentId, free, waitSeconds }: RequestOf<'claim'>,
+  body: RequestOf<'claim'>,
 ): Promise<string | undefined> {
+  const { agentId, free, waitSeconds } = body;
+  const condition = conditionOf(body);
   const gone = new AbortController();
   const onClose = () => gone.abort();
   request.raw.socket.once('close', onClose);
   try {
     const signal = AbortSignal.any([gone.signal, parts.stopping]);
     const jobs = uuidPattern.test(agentId)
-      ? await claim(parts, { location, agentId, free, waitSeconds, signal, gone: gone.signal })
+      ? await claim(parts, { location, agentId, free, waitSeconds, condition, signal, gone: gone.signal })
       : null;
     if (jobs === null) {
       throw new HttpError(
@@ -170,12 +173,16 @@ async function claimJobs(
 async function renew(
   { db, now, log }: Parts,
   location: AgentLocation,
-  { agentId, leases }: RequestOf<'renew'>,
+  body: RequestOf<'renew'>,
 ): Promise<ResponseOf<'renew'>> {
+  const { agentId, leases } = body;
   const time = now();
   const leaseExpiresAt = new Date(time + protocolLimits.leaseSeconds * 1000);
   const { locationId } = location;
-  if (uuidPattern.test(agentId)) await touchAgent(db, { id: agentId, locationId, now: new Date(time) });
+  if (uuidPattern.test(agentId)) {
+    const condition = conditionOf(body);
+    await touchAgent(db, { id: agentId, locationId, condition, now: new Date(time) });
+  }
   const known = leases
     .filter(({ jobId, leaseToken }) => uuidPattern.test(jobId) && uuidPattern.test(leaseToken))
     .map(({ jobId, leaseToken, stage, log: lines = [] }) => ({

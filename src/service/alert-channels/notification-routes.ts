@@ -7,6 +7,7 @@ import {
   reopenNotification,
   type NotificationRow,
 } from './notification-statements.ts';
+import { countListed } from '../db/count-rows.ts';
 import { sendNotification } from './queue.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { mask } from '../../secrets/secret.ts';
@@ -144,14 +145,15 @@ function registerLog(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Array(notification), ...errorResponses(400) },
       },
     },
-    async ({ accountId, role, query }) => {
+    async (request) => {
+      const { accountId, role, query } = request;
       const { checkId = null, alertId = null, from, to } = query;
       if (from !== undefined && to !== undefined && from > to) {
         throw badRequest({ from: ['must not be after to'] });
       }
       // A text that is not an id matches nothing.
       if ([checkId, alertId].some((id) => id !== null && !isUuid(id))) return [];
-      const rows = await listNotifications(db, {
+      const filter = {
         accountId,
         channelId: query.alertChannelId ?? null,
         checkId,
@@ -161,7 +163,10 @@ function registerLog(api: PublicApi, { db }: ApiDeps): void {
         to: instant(to),
         limit: query.limit,
         offset: offsetOf(query),
-      });
+      };
+      request.countAll = () =>
+        countListed(db, (counting, page) => listNotifications(counting, { ...filter, ...page }));
+      const rows = await listNotifications(db, filter);
       return rows.map((row) => presentNotification(row, role));
     },
   );

@@ -1,3 +1,5 @@
+import type { Fields } from '../../json-values.ts';
+import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
 import type { Queryable } from '../db/database.ts';
 
@@ -30,9 +32,14 @@ type Row = Pick<
   status: unknown;
   statusText: unknown;
   target: unknown;
-  validTo: unknown;
-  days: unknown;
+  certificates: Fields;
 };
+
+/** SQL for the parts of a result's details that `certificateExpiryOf` reads. */
+const certificates = `jsonb_build_object('certificate', r.body#>'{details,certificate}',
+         'sslCheck', r.body#>'{details,sslCheck}', 'daysUntilExpiry', r.body#>'{details,daysUntilExpiry}',
+         'response', jsonb_build_object('certificate', r.body#>'{details,response,certificate}',
+           'earliestExpiry', r.body#>'{details,response,earliestExpiry}'))`;
 
 /** Reads results by id and omits those that no longer exist. */
 export async function findAlertResults(
@@ -46,7 +53,7 @@ export async function findAlertResults(
        r.body#>'{details,response,status}' as status, r.body#>'{details,response,statusText}' as "statusText",
        coalesce(r.body#>'{details,response,href}', r.body#>'{details,request,url}',
          r.body#>'{details,request,hostname}') as target,
-       r.body#>'{details,certificate,validTo}' as "validTo", r.body#>'{details,certificate,daysRemaining}' as days
+       ${certificates} as certificates
      from unnest($1::uuid[], $2::timestamptz[]) as item (id, at)
      join check_results r on r.id = item.id and r.account_id = any($3::uuid[])
        and r.started_at >= item.at and r.started_at < item.at + interval '1 millisecond'
@@ -56,20 +63,20 @@ export async function findAlertResults(
   return new Map(rows.map((row) => [row.id, resultOf(row)]));
 }
 
-function resultOf({ status, statusText, target, validTo, days, ...row }: Row): AlertResult {
-  const expiresAt = typeof validTo === 'string' ? new Date(validTo) : null;
+function resultOf({ status, statusText, target, certificates, ...row }: Row): AlertResult {
+  const expiry = certificateExpiryOf(certificates);
   return {
     ...row,
     statusCode: typeof status === 'number' && status >= 100 && status <= 999 ? Math.trunc(status) : null,
     statusText: typeof statusText === 'string' ? statusText : null,
     certificate:
-      typeof days === 'number' && Math.abs(days) < 1e6
-        ? {
-            domain: hostOf(target),
-            expiresAt: expiresAt !== null && !Number.isNaN(expiresAt.getTime()) ? expiresAt : null,
-            daysRemaining: Math.trunc(days),
-          }
-        : null,
+      expiry === null
+        ? null
+        : {
+            domain: expiry.host ?? hostOf(target),
+            expiresAt: expiry.expiresAt === null ? null : new Date(expiry.expiresAt),
+            daysRemaining: expiry.daysRemaining,
+          },
   };
 }
 

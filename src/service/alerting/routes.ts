@@ -1,7 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { alertTypes, locationAlertTypes } from './alert-types.ts';
-import { listAlerts, type AlertRow } from './statements.ts';
+import type { FastifyRequest } from 'fastify';
+import type { Db } from '../db/database.ts';
+import { listAlerts, type AlertFilter, type AlertRow } from './statements.ts';
+import { countListed } from '../db/count-rows.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { badRequest, notFound } from '../http/errors.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
@@ -104,8 +107,15 @@ const presentLocationAlert = (row: AlertRow) => ({
   created_at: row.createdAt.toISOString(),
 });
 
+/** Reads a page of alerts, and lets the answer count all of them. */
+const reader = (db: Db) => (request: FastifyRequest, filter: AlertFilter) => {
+  request.countAll = () => countListed(db, (counting, page) => listAlerts(counting, { ...filter, ...page }));
+  return listAlerts(db, filter);
+};
+
 /** Lists raised alerts about locations; silenced alerts are not included. */
 export function registerLocationAlerts(api: PublicApi, { db }: ApiDeps): void {
+  const read = reader(db);
   api.get(
     '/v1/location-alerts',
     {
@@ -117,15 +127,17 @@ export function registerLocationAlerts(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Array(Type.Ref('LocationAlert')), ...errorResponses(400) },
       },
     },
-    async ({ accountId, query }) =>
-      (await listAlerts(db, { accountId, checkId: null, ofLocations: true, ...pageOf(query) })).map(
-        presentLocationAlert,
-      ),
+    async (request) => {
+      const { accountId, query } = request;
+      const filter = { accountId, checkId: null, ofLocations: true, ...pageOf(query) };
+      return (await read(request, filter)).map(presentLocationAlert);
+    },
   );
 }
 
 /** Lists raised alerts; silenced alerts are not included. */
 export function registerCheckAlerts(api: PublicApi, { db }: ApiDeps): void {
+  const read = reader(db);
   const tags = ['Alerts'];
 
   api.get(
@@ -139,8 +151,10 @@ export function registerCheckAlerts(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Array(Type.Ref('CheckAlert')), ...errorResponses(400) },
       },
     },
-    async ({ accountId, query }) =>
-      (await listAlerts(db, { accountId, checkId: null, ...pageOf(query) })).map(presentAlert),
+    async (request) => {
+      const { accountId, query } = request;
+      return (await read(request, { accountId, checkId: null, ...pageOf(query) })).map(presentAlert);
+    },
   );
 
   api.get(
@@ -155,11 +169,16 @@ export function registerCheckAlerts(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Array(Type.Ref('CheckAlert')), ...errorResponses(400, 404) },
       },
     },
-    async ({ accountId, params: { checkId }, query }) => {
+    async (request) => {
+      const {
+        accountId,
+        params: { checkId },
+        query,
+      } = request;
       const page = pageOf(query);
       const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
       if (check === undefined) throw notFound('check', checkId, 'checkId');
-      return (await listAlerts(db, { accountId, checkId, ...page })).map(presentAlert);
+      return (await read(request, { accountId, checkId, ...page })).map(presentAlert);
     },
   );
 }

@@ -106,6 +106,24 @@ export const causes: { readonly [code in ReasonCode]?: Cause } = {
     'Renew the certificate, and find out why its automatic renewal has not happened.',
     certificates,
   ),
+  GRPC_STATUS: settings(
+    'The method answered with a status that means failure.',
+    'Look at the status, its message and the log of the server.',
+  ),
+  GRPC_HEALTH: settings(
+    'The health service says that the server, or the service, does not serve.',
+    'Find out why the server reports itself as not ready.',
+  ),
+  GRPC_DEFINITION: settings(
+    "The check's method, message or types do not fit the server.",
+    'Compare the definition in the check with the version that the server runs.',
+  ),
+  DESTINATION_NOT_REACHED: network(
+    'The route to the target ends before it: a router or a firewall drops the probes, or the target is down.',
+  ),
+  ROUTE_LOOP: network(
+    'Routers send packets for the target to each other in a circle: a route of one of them is wrong.',
+  ),
   TLS_BASELINE: settings(
     "The target's TLS settings violate a rule of the check's security baseline.",
     'Change the server as the message says, or the severity of the rule in the check.',

@@ -3,6 +3,7 @@ import type { ShortResult } from './result-statements.ts';
 import type { Facts } from './facts.ts';
 import { describeNetwork } from './network-evidence.ts';
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
+import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 
 /** Evidence from the results of an error group, one sentence each. Pure. */
 
@@ -153,9 +154,9 @@ export function evidenceOf(facts: Facts): Evidence[] {
 }
 
 function certificate(details: Readonly<Fields>): Evidence | null {
-  const { validTo, daysRemaining } = fieldsOf(details['certificate']);
-  if (typeof validTo !== 'string' || typeof daysRemaining !== 'number') return null;
-  const left = Math.trunc(daysRemaining);
+  const expiry = certificateExpiryOf(details);
+  if (expiry === null || expiry.expiresAt === null) return null;
+  const { daysRemaining: left, expiresAt } = expiry;
   const when = left < 0 ? `expired ${-left} days ago` : `is valid for another ${left} days`;
-  return statement(`The certificate ${when} (until ${textOf(validTo, 40)}).`);
+  return statement(`The certificate ${when} (until ${textOf(expiresAt, 40)}).`);
 }

@@ -167,7 +167,7 @@ function addRuns(rows: readonly RawRow[], metrics: readonly Metric[], add: Add):
     if (first === undefined) continue;
     const named = metrics.flatMap(({ name, measure }) => {
       const row = values.find(({ metric }) => metric === measure);
-      return row === undefined ? [] : [[name, rounded(row.value, 4)] as const];
+      return row === undefined ? [] : [[name, row.shown ?? rounded(row.value, 4)] as const];
     });
     add(first.group, { timestamp: first.startedAt.toISOString(), ...Object.fromEntries(named) });
   }

@@ -14,6 +14,8 @@ export type Measure = {
   unit: Unit;
   /** SQL over `r` (a row of check_results), `part` (see `pieces`) and, for measures of pages, `page`. */
   sql: string;
+  /** SQL for the text that the value of one run is shown as; without it, the number. */
+  text?: string;
   /** Whether it is measured per page of a browser check rather than per run. */
   ofPage?: true;
 };
@@ -21,6 +23,34 @@ export type Measure = {
 /** SQL for a JSON number; null for other values and for numbers out of range. */
 const numberIn = (json: string) =>
   `case jsonb_typeof(${json}) when 'number' then case when (${json})::numeric between 0 and ${largestValue} then (${json})::float8 end end`;
+
+/** SQL for a JSON text; null for other values. */
+const textIn = (json: string) =>
+  `case jsonb_typeof(${json}) when 'string' then left(${json}#>>'{}', 100) end`;
+
+/** A text that is ranked, so that intervals have an average too: the higher, the better. */
+const ranked = (
+  { name, label, unit }: Pick<Measure, 'name' | 'label' | 'unit'>,
+  json: string,
+  ranks: { readonly [text: string]: number },
+): Measure => {
+  const cases = Object.entries(ranks).map(([text, rank]) => `when '${text}' then ${rank}`);
+  return { name, label, unit, sql: `case ${textIn(json)} ${cases.join(' ')} end`, text: textIn(json) };
+};
+
+/** 1 for true, 0 for false: the average is a share. */
+const yesOrNo = (name: string, label: string, json: string): Measure => ({
+  name,
+  label,
+  unit: 'count',
+  sql: `case ${json} when 'true' then 1 when 'false' then 0 end`,
+});
+
+/** SQL for the bits of the key that a cipher suite encrypts with; 0 for no encryption and for unknown suites. */
+const cipherBits = (json: string) =>
+  `case when ${textIn(json)} is null then null when ${textIn(json)} ~ 'CHACHA20|_256_' then 256
+     when ${textIn(json)} like '%_3DES_%' then 112 when ${textIn(json)} ~ '_DES_' then 56
+     when ${textIn(json)} ~ '_128_|_SEED_|_IDEA_' then 128 else 0 end`;
 
 /** SQL for the sum of phases. A phase that did not take place counts as 0; without timings the result is null. */
 const phases = (...names: string[]) => {
@@ -127,16 +157,68 @@ export const measured: { readonly [T in CheckType]: Measured } = {
         name: 'daysUntilExpiry',
         label: 'Days until expiry',
         unit: 'count',
-        sql: numberIn(`part.details->'daysUntilExpiry'`),
+        // An expired certificate has none left.
+        sql: `case when part.details->>'daysUntilExpiry' like '-%' then 0 else ${numberIn(`part.details->'daysUntilExpiry'`)} end`,
       },
+      ranked({ name: 'tlsVersion', label: 'TLS version', unit: 'score' }, `part.details->'tlsVersion'`, {
+        'SSL3.0': 0.9,
+        'TLS1.0': 1,
+        'TLS1.1': 1.1,
+        'TLS1.2': 1.2,
+        'TLS1.3': 1.3,
+      }),
+      {
+        name: 'cipherSuite',
+        label: 'Cipher suite, by the bits of its key',
+        unit: 'count',
+        sql: cipherBits(`part.details->'cipherSuite'`),
+        text: textIn(`part.details->'cipherSuite'`),
+      },
+      yesOrNo('hostnameVerified', 'Name verified', `part.details->'hostnameVerified'`),
+      yesOrNo('chainTrusted', 'Chain trusted', `part.details->'chainTrusted'`),
+      yesOrNo('ocspStapled', 'OCSP response stapled', `part.details->'response'->'ocspStapled'`),
       {
         name: 'keySizeBits',
         label: 'Key size in bits',
         unit: 'count',
         sql: numberIn(`part.details->'response'->'certificate'->'keySizeBits'`),
       },
+      ranked(
+        { name: 'baselineVerdict', label: 'Verdict of the security baseline', unit: 'score' },
+        `part.details->'baselineVerdict'`,
+        { fail: 0, warn: 1, pass: 2 },
+      ),
+      ranked(
+        { name: 'baselineGrade', label: 'Grade of the security baseline', unit: 'score' },
+        `part.details->'baselineGrade'`,
+        { F: 0, B: 1, 'A-': 2 },
+      ),
     ],
     pieces: [`r.body->'details' as details`],
+  },
+  GRPC: {
+    ...ungrouped,
+    measures: [
+      responseTime,
+      milliseconds('total', 'Total', phases('total')),
+      milliseconds('dns', 'DNS', phases('dns')),
+      milliseconds('connect', 'Connection and call', numberIn(`part.own->'connect'`)),
+    ],
+    pieces: [timings, `r.body->'details'->'timingPhases' as own`],
+  },
+  TRACEROUTE: {
+    ...ungrouped,
+    measures: [
+      responseTime,
+      milliseconds('finalHopLatencyAvg', 'Latency of the target', numberIn(`part.latency->'avg'`)),
+      { name: 'totalHops', label: 'Hops', unit: 'count', sql: numberIn('part.hops') },
+      { name: 'packetLoss', label: 'Packet loss', unit: 'percentage', sql: numberIn('part.loss') },
+    ],
+    pieces: [
+      `r.body->'details'->'finalHopLatency' as latency`,
+      `r.body->'details'->'totalHops' as hops`,
+      `r.body->'details'->'packetLoss' as loss`,
+    ],
   },
   BROWSER: {
     measures: [
@@ -165,8 +247,8 @@ export const measured: { readonly [T in CheckType]: Measured } = {
 const maxPages = 20;
 
 /**
- * SQL that joins to `check_results r` the rows `m (metric, group_key, value)` of these metrics; missing values are
- * null.
+ * SQL that joins to `check_results r` the rows `m (metric, group_key, value, shown)` of these metrics; missing values
+ * are null, and so is the text `shown` if the value is shown as it is.
  * The metric `retries` is always available, because it counts runs.
  */
 export function measuresSql(type: CheckType, metrics: readonly string[]): string {
@@ -174,14 +256,14 @@ export function measuresSql(type: CheckType, metrics: readonly string[]): string
   const selected = measures.filter(({ name }) => metrics.includes(name));
   const ofRun = selected.filter(({ ofPage }) => ofPage !== true);
   const ofPage = selected.filter((measure) => measure.ofPage === true);
-  const rows = ofRun.map(({ name, sql }) => `('${name}', ${key}, ${sql})`);
-  if (metrics.includes('retries')) rows.push(`('retries', ${key}, r.attempts::float8)`);
+  const rows = ofRun.map(({ name, sql, text = 'null' }) => `('${name}', ${key}, ${sql}, ${text}::text)`);
+  if (metrics.includes('retries')) rows.push(`('retries', ${key}, r.attempts::float8, null)`);
   const selects: string[] = [];
   if (rows.length > 0)
-    selects.push(`select * from (values ${rows.join(', ')}) as v (metric, group_key, value)`);
+    selects.push(`select * from (values ${rows.join(', ')}) as v (metric, group_key, value, shown)`);
   if (ofPage.length > 0) {
     const values = ofPage.map(({ name, sql }) => `('${name}', ${sql})`).join(', ');
-    selects.push(`select w.metric, (page.position - 1)::text, w.value
+    selects.push(`select w.metric, (page.position - 1)::text, w.value, null
       from (select * from jsonb_array_elements(case jsonb_typeof(part.pages) when 'array' then part.pages else '[]' end)
         with ordinality as e (page, position) limit ${maxPages}) as page
       cross join lateral (values ${values}) as w (metric, value)`);
@@ -191,7 +273,7 @@ export function measuresSql(type: CheckType, metrics: readonly string[]): string
   const lateral = sql.includes('part.')
     ? `cross join lateral (select ${pieces.join(', ')} offset 0) as part `
     : '';
-  return `${lateral}cross join lateral (${sql}) as m (metric, group_key, value)`;
+  return `${lateral}cross join lateral (${sql}) as m (metric, group_key, value, shown)`;
 }
 
 /** All metrics in the rollups of a type. */

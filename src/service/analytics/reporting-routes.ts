@@ -5,6 +5,7 @@ import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { quickRanges } from './ranges.ts';
 import { rolledUpHours } from './spans.ts';
 import { dayOf } from '../db/partitions.ts';
+import { countListed } from '../db/count-rows.ts';
 import { reportedChecks, reportFigures, type ReportRow } from './reporting-statements.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { csv, csvQuery, rangeFields, rangeOf } from './schema.ts';
@@ -92,17 +93,18 @@ export function registerReporting(
         response: { 200: Type.Array(Type.Ref('Report')), ...errorResponses(400) },
       },
     },
-    async ({ accountId, query }) => {
+    async (request) => {
+      const { accountId, query } = request;
       const time = now();
       const range = rangeOf(query, query.presetWindow, time);
       const oldestRaw = dayOf(time - retention.resultDays * dayMs);
       const hours = rolledUpHours(range, { now: time, oldestRaw });
       const { limit = null, page, filterByTags = null, deactivated = null } = query;
       const offset = limit === null ? 0 : (page - 1) * limit;
-      const checks =
-        limit === null && page > 1
-          ? []
-          : await reportedChecks(db, { accountId, tags: filterByTags, deactivated, limit, offset });
+      const filter = { accountId, tags: filterByTags, deactivated };
+      request.countAll = () =>
+        countListed(db, (counting, all) => reportedChecks(counting, { ...filter, ...all }));
+      const checks = limit === null && page > 1 ? [] : await reportedChecks(db, { ...filter, limit, offset });
       const found = new Map<string, ReportRow>();
       const parts = Array.from({ length: Math.ceil(checks.length / atOnce) }, (_, part) =>
         checks.slice(part * atOnce, (part + 1) * atOnce).map(({ id }) => id),

@@ -117,7 +117,8 @@ const Points = Type.Object({
       {
         // Types of clients require that this also covers the timestamp.
         additionalProperties: Type.Union([Type.Number(), Type.Null(), Type.String()], {
-          description: 'The figure of a metric: a number, or null where there were no runs.',
+          description:
+            'The figure of a metric: a number, or null where there were no runs. A text of an SSL run, such as its TLS version, is a text.',
         }),
       },
     ),

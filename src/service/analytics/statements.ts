@@ -174,6 +174,8 @@ export type RawRow = {
   key: string;
   metric: string;
   value: number;
+  /** Instead of the number; null = the number. */
+  shown: string | null;
 };
 
 /** Reads values of a page of runs, oldest first: `limit` runs, with or without measured values. */
@@ -181,7 +183,7 @@ export async function rawValues(db: Queryable, selection: Selection): Promise<Ra
   const { checkId, checkType, range, measures, statuses, groupBy, limit, offset } = selection;
   const group = groupBy === 'runLocation' ? 'r.run_location' : groupColumn(groupBy, 'm');
   return db.query<RawRow>(
-    `select r.id, r.started_at as "startedAt", ${group} as "group", m.group_key as key, m.metric, m.value
+    `select r.id, r.started_at as "startedAt", ${group} as "group", m.group_key as key, m.metric, m.value, m.shown
      from (
        select * from check_results where check_id = $1 and started_at >= $2 and started_at < $3
          and result_type = 'FINAL' and not test_session and status = any($4::text[])

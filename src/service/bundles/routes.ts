@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { BundleDigest, BundleKey, bundleLimits } from '../../protocol/suite.ts';
+import { sendBundle } from './content.ts';
 import { removeBundle, storeBundle, type BundleDeps } from './bundles.ts';
 import { findBundle, listBundles, type BundleRow } from './statements.ts';
 import { countOfAccount } from '../db/count-rows.ts';
@@ -29,6 +30,7 @@ const path = '/v1/playwright-bundles';
 const KeyParams = strict(Type.Object({ key: Type.String() }));
 /** Within this time the largest bundle arrives at 1.4 Mbit/s. */
 const uploadTimes = { totalMs: 15 * 60_000, idleMs: 30_000 };
+const fileContent = { 'application/octet-stream': { schema: Type.String({ format: 'binary' }) } };
 const accepted = ['application/octet-stream', 'application/gzip', 'application/x-gzip'];
 
 const present = ({ key, digest, size, createdAt }: BundleRow) => ({
@@ -80,6 +82,29 @@ export async function registerPlaywrightBundles(
       const row = await findBundle(db, { accountId, key });
       if (row === undefined) throw notFound('code bundle', key, 'key');
       return present(row);
+    },
+  );
+
+  api.get(
+    `${path}/:key/content`,
+    {
+      // Other keys see no code of the account.
+      config: { access: 'READ_WRITE' },
+      schema: {
+        operationId: 'getPlaywrightBundleContent',
+        tags: ['Playwright bundles'],
+        summary: 'The bytes of a code bundle, as they were uploaded',
+        params: KeyParams,
+        response: {
+          200: { description: 'The archive', content: fileContent },
+          206: { description: 'The bytes that the header `range` names', content: fileContent },
+          ...errorResponses(404, 416),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { accountId, params } = request;
+      return sendBundle(request, reply, { ...bundleDeps(deps), accountId, key: params.key });
     },
   );
 

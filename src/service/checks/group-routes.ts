@@ -22,6 +22,7 @@ import { groupSchemas, type GroupBody, type GroupChange } from './fields/group-s
 import { groupFromRow, hasPhases, presentGroup, settleGroup, toGroupDefinition } from './storage/group.ts';
 import { createProblems } from '../http/problems.ts';
 import { keepSecretValues } from './storage/check.ts';
+import { warningsOf } from './warnings.ts';
 import { checkPrivateLocations, checkSnippets } from './writes.ts';
 import { ensureDataCenterRows } from '../locations/routes.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
@@ -77,7 +78,7 @@ function mergedGroup(
   { changes, generation }: { changes: GroupChange; generation: Generation },
 ): GroupBody {
   const stored = groupFromRow(row, encryption);
-  const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...given } = changes;
+  const { id: _id, created_at: _created, updated_at: _updated, warnings: _warnings, ...given } = changes;
   const body = {
     ...stored,
     ...given,
@@ -187,13 +188,15 @@ function registerCreate(api: FastifyInstance, deps: ApiDeps, generation: Generat
       // In the second generation, the default false leaves retries to the checks.
       const leavesRetries = generation === 'v2' && given.doubleCheck !== true;
       const body = leavesRetries ? { ...given, doubleCheck: null } : given;
-      const row = await db.tx(async (tx) => {
-        const id = await insertCheckGroup(tx, await prepareGroup(tx, deps, { body, accountId }));
+      const [row, warnings] = await db.tx(async (tx) => {
+        const written = await prepareGroup(tx, deps, { body, accountId });
+        const id = await insertCheckGroup(tx, written);
         await replaceSubscriptions(tx, { checkId: null, groupId: id }, body.alertChannelSubscriptions);
         if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: null, groupId: id });
-        return groupRow(tx, accountId, String(id));
+        const warned = request.replaces ? {} : await warningsOf(tx, null, written);
+        return [await groupRow(tx, accountId, String(id)), warned];
       });
-      return reply.code(201).send(presentGroup(row, encryption, request.role));
+      return reply.code(201).send({ ...presentGroup(row, encryption, request.role), ...warnings });
     },
   );
 }
@@ -220,10 +223,13 @@ function registerChange(api: FastifyInstance, deps: ApiDeps, generation: Generat
       return db.tx(async (tx) => {
         const row = await locked(tx, accountId, idOf(request));
         const body = mergedGroup(deps, row, { changes, generation });
-        await updateCheckGroup(tx, row.id, await prepareGroup(tx, deps, { body, accountId }));
+        const written = await prepareGroup(tx, deps, { body, accountId });
+        await updateCheckGroup(tx, row.id, written);
         await replaceSubscriptions(tx, { checkId: null, groupId: row.id }, body.alertChannelSubscriptions);
         if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: null, groupId: row.id });
-        return presentGroup(await groupRow(tx, accountId, String(row.id)), encryption, request.role);
+        const warnings = request.replaces ? {} : await warningsOf(tx, null, written);
+        const now = await groupRow(tx, accountId, String(row.id));
+        return { ...presentGroup(now, encryption, request.role), ...warnings };
       });
     },
   );

@@ -33,6 +33,7 @@ import { checkPaths } from './fields/paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './fields/schema.ts';
 import { typeOf } from './storage/check.ts';
 import { presentCheck } from './storage/shown-check.ts';
+import { registerUnion, type CheckWriter } from './union-routes.ts';
 import { warningsOf } from './warnings.ts';
 import { mergedCheck, prepareCheck } from './writes.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
@@ -75,15 +76,18 @@ export function registerChecks(
   deps: ApiDeps,
   { followers }: { followers: readonly CheckFollower[] },
 ): void {
-  for (const type of checkTypes) registerType(app, { ...deps, followers }, type);
+  const writers = new Map<CheckType, CheckWriter>();
+  for (const type of checkTypes) writers.set(type, registerType(app, { ...deps, followers }, type));
+  registerUnion(app, deps, writers);
   registerAnyType(api, deps);
 }
 
+/** Registers the routes of one type. Returns what they do. */
 function registerType(
   api: FastifyInstance,
   deps: ApiDeps & { followers: readonly CheckFollower[] },
   type: CheckType,
-): void {
+): CheckWriter {
   const { db, encryption, now, publicUrl, followers } = deps;
   const path = `/v1/checks/${checkPaths[type]}`;
   const { create, change } = checkSchemas[type];
@@ -119,23 +123,25 @@ function registerType(
         response: { 201: Type.Ref(checkTitles[type]), ...errorResponses(400, 413, 415) },
       },
     },
-    async (request, reply) => {
-      const { accountId } = request;
-      const body = request.body as CreateBody<CheckType>; // validated by `create` above
-      const id = uuidv7(now());
-      const check = await db.tx(async (tx) => {
-        const check = await prepareCheck(tx, deps, { type, body, id, accountId });
-        await insertCheck(tx, check);
-        const subscriptions = body.alertChannelSubscriptions;
-        await subscribeFirst(tx, { accountId, checkId: id, subscriptions, toAll: assignsAlerts(request) });
-        for (const follow of followers) await follow(tx, check);
-        // A deployment shows no warnings of single checks.
-        const warnings = request.replaces ? {} : await warningsOf(tx, type, check);
-        return { ...(await present(tx, request, id)), ...warnings };
-      });
-      return reply.code(201).send(check);
-    },
+    async (request, reply) => reply.code(201).send(await createOne(request)),
   );
+
+  async function createOne(request: FastifyRequest): Promise<object> {
+    const { accountId } = request;
+    // Validated by `create` above.
+    const { checkType: _type, kind: _kind, logicalId: _id, ...body } = request.body as CreateBody<CheckType>;
+    const id = uuidv7(now());
+    return db.tx(async (tx) => {
+      const check = await prepareCheck(tx, deps, { type, body, id, accountId });
+      await insertCheck(tx, check);
+      const subscriptions = body.alertChannelSubscriptions;
+      await subscribeFirst(tx, { accountId, checkId: id, subscriptions, toAll: assignsAlerts(request) });
+      for (const follow of followers) await follow(tx, check);
+      // A deployment shows no warnings of single checks.
+      const warnings = request.replaces ? {} : await warningsOf(tx, type, check);
+      return { ...(await present(tx, request, id)), ...warnings };
+    });
+  }
 
   api.put(
     `${path}/:id`,
@@ -150,37 +156,41 @@ function registerType(
         response: { 200: Type.Ref(checkTitles[type]), ...errorResponses(400, 404, 413, 415) },
       },
     },
-    async (request) => {
-      const { accountId } = request;
-      const { id } = request.params as { id: string }; // IdParams
-      const changes = request.body as ChangeBody<CheckType>; // validated by `change` above
-      return db.tx(async (tx) => {
-        const row = isUuid(id) ? await lockCheck(tx, { accountId, id }) : undefined;
-        if (row === undefined) throw notFound('check', id);
-        if (row.checkType !== type) {
-          const own = typeOf(row);
-          throw new HttpError(404, `The check ${id} has the type ${row.checkType}, not ${type}.`, {
-            id: [
-              own === null
-                ? `names a check of type ${row.checkType}`
-                : `names a check of type ${row.checkType}: change it at /v1/checks/${checkPaths[own]}/${id}`,
-            ],
-          });
-        }
-        const body = mergedCheck(deps, row, { changes, replaces: request.replaces });
-        const check = await prepareCheck(tx, deps, { type, body, id, accountId });
-        await updateCheck(tx, check);
-        await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
-        if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: id, groupId: null });
-        // The default of a whole check is that of a new one.
-        if (request.replaces) await subscribeNewCheck(tx, { accountId, checkId: id, toAll: false });
-        for (const follow of followers) await follow(tx, check);
-        // A deployment shows no warnings of single checks.
-        const warnings = request.replaces ? {} : await warningsOf(tx, type, check);
-        return { ...(await present(tx, request, id)), ...warnings };
-      });
-    },
+    async (request) => changeOne(request),
   );
+
+  async function changeOne(request: FastifyRequest): Promise<object> {
+    const { accountId } = request;
+    const { id } = request.params as { id: string }; // IdParams
+    const changes = request.body as ChangeBody<CheckType>; // validated by `change` above
+    return db.tx(async (tx) => {
+      const row = isUuid(id) ? await lockCheck(tx, { accountId, id }) : undefined;
+      if (row === undefined) throw notFound('check', id);
+      if (row.checkType !== type) {
+        const own = typeOf(row);
+        throw new HttpError(404, `The check ${id} has the type ${row.checkType}, not ${type}.`, {
+          id: [
+            own === null
+              ? `names a check of type ${row.checkType}`
+              : `names a check of type ${row.checkType}: change it at /v1/checks/${checkPaths[own]}/${id}`,
+          ],
+        });
+      }
+      const body = mergedCheck(deps, row, { changes, replaces: request.replaces });
+      const check = await prepareCheck(tx, deps, { type, body, id, accountId });
+      await updateCheck(tx, check);
+      await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
+      if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: id, groupId: null });
+      // The default of a whole check is that of a new one.
+      if (request.replaces) await subscribeNewCheck(tx, { accountId, checkId: id, toAll: false });
+      for (const follow of followers) await follow(tx, check);
+      // A deployment shows no warnings of single checks.
+      const warnings = request.replaces ? {} : await warningsOf(tx, type, check);
+      return { ...(await present(tx, request, id)), ...warnings };
+    });
+  }
+
+  return { create, change, createOne, changeOne };
 }
 
 function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {

@@ -3,32 +3,52 @@ import type { Queryable } from '../db/database.ts';
 import { connectedMs } from '../locations/agents.ts';
 import { servedTypes } from '../locations/served-types.ts';
 import type { CheckWarning } from './fields/fields.ts';
-import type { CheckWrite } from './storage/statements.ts';
 import { serviceCheckTypes } from './types/table.ts';
 
 /** Warnings in the answer to a create or a change: what was accepted, but does not work yet. */
 
-/** Finds the places of a written check where no connected agent runs its type. Absent = there is none. */
-export async function warningsOf(
+/** Where a check or a group runs. */
+export type Places = { locations: readonly string[]; privateLocations: readonly string[] };
+
+/** Finds the check types that connected agents run at these places, by slug. */
+export async function servedPlaces(
   db: Queryable,
-  checkType: CheckType,
-  { accountId, locations, privateLocations, now }: CheckWrite,
-): Promise<{ warnings?: CheckWarning[] }> {
-  if (!serviceCheckTypes[checkType].hasLocations) return {};
-  const slugs = [...locations, ...privateLocations];
-  const served = await servedTypes(db, {
-    accountId,
-    slugs,
-    connectedSince: new Date(now.getTime() - connectedMs),
-  });
-  const warnings = Object.entries({ locations, privateLocations }).flatMap(([field, places]) =>
+  { accountId, places, now }: { accountId: string; places: readonly Places[]; now: Date },
+): Promise<Map<string, string[]>> {
+  const slugs = [...new Set(places.flatMap((one) => [...one.locations, ...one.privateLocations]))];
+  return servedTypes(db, { accountId, slugs, connectedSince: new Date(now.getTime() - connectedMs) });
+}
+
+/** The places where no connected agent runs a type. `checkType` null = any type, of a check group. */
+export function unservedPlaces(
+  served: ReadonlyMap<string, readonly string[]>,
+  checkType: CheckType | null,
+  { locations, privateLocations }: Places,
+): CheckWarning[] {
+  if (checkType !== null && !serviceCheckTypes[checkType].hasLocations) return [];
+  return Object.entries({ locations, privateLocations }).flatMap(([field, places]) =>
     places.flatMap((slug, index) => {
       const types = served.get(slug);
-      if (types?.includes(checkType) === true) return [];
+      if (types !== undefined && (checkType === null || types.includes(checkType))) return [];
       const agent = types === undefined ? 'No agent serves' : `No agent that runs ${checkType} checks serves`;
       const message = `${agent} ${slug}: runs there are missed until one connects.`;
       return [{ field: `${field}.${index}`, message }];
     }),
+  );
+}
+
+/** The warnings of a written check or group. Absent = there is none. */
+export async function warningsOf(
+  db: Queryable,
+  checkType: CheckType | null,
+  written: Places & { accountId: string; now: Date },
+): Promise<{ warnings?: CheckWarning[] }> {
+  const { accountId, now, locations, privateLocations } = written;
+  const places = { locations, privateLocations };
+  const warnings = unservedPlaces(
+    await servedPlaces(db, { accountId, places: [places], now }),
+    checkType,
+    places,
   );
   return warnings.length === 0 ? {} : { warnings };
 }

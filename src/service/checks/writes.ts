@@ -198,6 +198,8 @@ export function mergedCheck(
   const {
     id: _id,
     checkType: _checkType,
+    kind: _kind,
+    logicalId: _logicalId,
     alertChannels: _alertChannels,
     created_at: _createdAt,
     updated_at: _updatedAt,

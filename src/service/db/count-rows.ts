@@ -5,6 +5,30 @@ export async function countOfAccount(db: Queryable, table: string, accountId: st
   return countRows(db, `from ${table} where account_id = $1`, [accountId]);
 }
 
+/** Beyond it, a long list is not counted, because its rows would be read for one figure. */
+const mostCounted = 10_000;
+
+/**
+ * Counts all entries of a list by the statement that reads its pages; null = more than 10,000. `read` reads a page from the
+ * database that it is given, and its answer does not matter.
+ */
+export async function countListed(
+  db: Queryable,
+  read: (counting: Queryable, page: { limit: number; offset: number }) => Promise<unknown>,
+): Promise<number | null> {
+  let count = 0;
+  const counting: Queryable = {
+    query: async (sql, parameters) => {
+      // Only columns that the order needs are read.
+      const source = `from (${sql}) as listed`;
+      count = await countRows(db, source, parameters ?? []);
+      return [];
+    },
+  };
+  await read(counting, { limit: mostCounted + 1, offset: 0 });
+  return count > mostCounted ? null : count;
+}
+
 /** Counts the rows that a statement would select. `source` is the statement from its `from` clause on. */
 export async function countRows(
   db: Queryable,

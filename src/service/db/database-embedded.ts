@@ -10,6 +10,7 @@ import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, typ
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 import { codeOf } from '../../system-errors.ts';
+import { closePrepared, nothingPrepared, runStatement, type Prepared } from './embedded-statement.ts';
 
 /**
  * jit=off: compiling a query costs more than running one here. shared_buffers is small because the system's file
@@ -133,11 +134,13 @@ function embeddedDb(
     }
   }
 
-  function statements(target: PGlite | Transaction): Pick<Db, 'query' | 'exec' | 'notify'> {
-    const query = async <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> => {
-      const result = await timed(sql, () => target.query<Row>(sql, [...params]));
-      return result.rows;
-    };
+  /** `hold` lets nothing else run: outside of a transaction also no transaction, inside of one no other statement of it. */
+  function statements(
+    target: PGlite | Transaction,
+    { hold, prepared }: { hold: <T>(run: () => Promise<T>) => Promise<T>; prepared: Prepared | null },
+  ): Pick<Db, 'query' | 'exec' | 'notify'> {
+    const query = async <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> =>
+      timed(sql, () => hold(() => runStatement<Row>(engine, { sql, params, prepared })));
     return {
       query,
       exec: async (sql) => void (await timed(sql, () => target.exec(sql))),
@@ -145,10 +148,16 @@ function embeddedDb(
     };
   }
 
-  function within(transaction: Transaction): Db {
+  function within(transaction: Transaction, prepared: Prepared): Db {
     const db: Db = {
       kind: 'embedded',
-      ...statements(transaction),
+      ...statements(transaction, {
+        prepared,
+        hold: async (run) => {
+          if (transaction.closed) throw new Error('the transaction is over');
+          return engine.runExclusive(run);
+        },
+      }),
       tx: (fn) => fn(db),
       listen: () => Promise.reject(new Error('listen is not for transactions')),
       close: () => Promise.reject(new Error('close is not for transactions')),
@@ -158,8 +167,22 @@ function embeddedDb(
 
   return {
     kind: 'embedded',
-    ...statements(engine),
-    tx: (fn) => engine.transaction((transaction) => fn(within(transaction))),
+    ...statements(engine, {
+      prepared: null,
+      hold: async (run) => {
+        await engine._checkReady();
+        return engine._runExclusiveTransaction(() => engine.runExclusive(run));
+      },
+    }),
+    tx: (fn) =>
+      engine.transaction(async (transaction) => {
+        const prepared = nothingPrepared();
+        try {
+          return await fn(within(transaction, prepared));
+        } finally {
+          await engine.runExclusive(() => closePrepared(engine, prepared));
+        }
+      }),
     listen: async (channel, fn) => {
       const stop = await engine.listen(checkChannel(channel), fn);
       return async () => {

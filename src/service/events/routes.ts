@@ -14,6 +14,8 @@ const description =
   '`check` {checkId, change: created, updated or deleted}; `state` {checkId, state} when it changes; ' +
   '`job` {checkId, sequenceId, runLocation, state: queued, blocked, leased, abandoned or ended, stage}; ' +
   '`alert` {checkId, alertType, id}, where checkId is null for an alert about a location; `location` {slugName, agentCount}; ' +
+  '`notification` {id, checkId, status}; `incident`, `maintenance` (a window), `page` (a status page), `service`, `group` and ' +
+  '`deployment` (its project) {id, change: created, updated or deleted}; ' +
   '`reset` {reason: TOO_OLD, CONNECTION_LOST, MANY_CHANGES or LATE_CHANGES}: read the data again, ' +
   'because events were left out. The stream ends with the session or the API key that opened it.';
 

@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on live events. Triggers of the database publish them; see the migration 0033. */
+/** Statements on live events. Triggers of the database publish them; see the migrations 0033 and 0040. */
 
 /** Channel of the triggers. The payload is a PublishedEvent as JSON. */
 export const eventsChannel = 'events';

@@ -10,11 +10,13 @@ import {
   type HeartbeatEvent as EventRow,
 } from './statements.ts';
 import { createPartitions } from '../db/partitions.ts';
+import { countListed } from '../db/count-rows.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { conflict, notFound } from '../http/errors.ts';
 import { recordPing } from './pings.ts';
 import { successRatio, userAgentOf } from './rules.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
+import { unixRange, unixRangeFields } from '../http/unix-range.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { isUuid } from '../http/fields/path-params.ts';
@@ -106,7 +108,7 @@ function listRoute(api: PublicApi, { db, now }: ApiDeps): void {
         tags,
         summary: 'Events of a heartbeat, newest first, and how many of late were pings',
         params: CheckParams,
-        querystring: strict(Type.Object(paginationFields)),
+        querystring: strict(Type.Object({ ...paginationFields, ...unixRangeFields })),
         response: {
           200: Type.Object({
             events: Type.Array(Type.Ref('HeartbeatEvent')),
@@ -117,10 +119,16 @@ function listRoute(api: PublicApi, { db, now }: ApiDeps): void {
       },
       config: { listIn: 'events' },
     },
-    async ({ accountId, params, query }) => {
+    async (request) => {
+      const { accountId, params, query } = request;
       const checkId = await heartbeatId(db, accountId, params.checkId);
       const { limit } = query;
-      const events = await listHeartbeatEvents(db, { accountId, checkId, limit, offset: offsetOf(query) });
+      const page = { ...unixRange(query), limit, offset: offsetOf(query) };
+      request.countAll = () =>
+        countListed(db, (counting, all) =>
+          listHeartbeatEvents(counting, { accountId, checkId, ...unixRange(query), ...all }),
+        );
+      const events = await listHeartbeatEvents(db, { accountId, checkId, ...page });
       return { events: events.map(present), stats: await statsOf(db, { accountId, checkId, now: now() }) };
     },
   );

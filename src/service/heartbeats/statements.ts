@@ -167,15 +167,23 @@ export async function insertHeartbeatEvents(
 
 const columns = 'id, state, happened_at as "happenedAt", source, user_agent as "userAgent"';
 
-/** Reads a page of a check's events, newest first. */
+/** Reads a page of a check's events, newest first. `from` and `to`: null = no limit. */
 export async function listHeartbeatEvents(
   db: Queryable,
-  options: { accountId: string; checkId: string; limit: number; offset: number },
+  options: {
+    accountId: string;
+    checkId: string;
+    from: Date | null;
+    to: Date | null;
+    limit: number;
+    offset: number;
+  },
 ): Promise<HeartbeatEvent[]> {
   return db.query<HeartbeatEvent>(
     `select ${columns} from heartbeat_events where check_id = $1 and account_id = $2
+       and ($5::timestamptz is null or happened_at >= $5) and ($6::timestamptz is null or happened_at < $6)
      order by happened_at desc, id desc limit $3 offset $4`,
-    [options.checkId, options.accountId, options.limit, options.offset],
+    [options.checkId, options.accountId, options.limit, options.offset, options.from, options.to],
   );
 }
 

@@ -45,6 +45,8 @@ export type ApiDeps = {
   publicPages?: { perMinute: number; cacheMs: number };
   /** Base URL in answers; null or absent = the one that the client used. */
   publicUrl?: string | null;
+  /** Image in the commands that start agents; null or absent = that of this version. */
+  agentImage?: string | null;
   /** Whether the service can send mail; absent = yes. */
   canMail?: boolean;
 };

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 
 /**
  * Sends `content-range` with lists: which entries an answer holds and how many there are, in the form of RFC 9110,
- * section 14.4, for example `items 10-19/57`. Lists by cursor have no positions and do not send it.
+ * section 14.4, for example `items 10-19/57`. Lists by cursor have no positions; they send `x-total-count`.
  */
 
 declare module 'fastify' {
@@ -14,6 +14,12 @@ declare module 'fastify' {
     countAll?: (request: FastifyRequest) => Promise<number>;
     /** The answer field that holds the list; absent = the answer is the list. */
     listIn?: string;
+    /** The list is read by cursor: its answers send `x-total-count`. */
+    isByCursor?: boolean;
+  }
+  interface FastifyRequest {
+    /** As `countAll` of the route, set by its handler, which knows the filter; null = the list is too long to count. */
+    countAll?: () => Promise<number | null>;
   }
 }
 
@@ -35,9 +41,35 @@ const header = {
   },
 };
 
+const totalHeader = {
+  'x-total-count': {
+    type: 'integer',
+    description:
+      'How many entries all pages have; absent where there are more than the service counts (10,000).',
+  },
+};
+
 type Keywords = { [keyword: string]: unknown };
 
 const isObject = (value: unknown): value is Keywords => typeof value === 'object' && value !== null;
+
+/** Makes a list by cursor send its total, and documents it. */
+function sendTotal(route: RouteOptions): void {
+  const responses = route.schema?.response;
+  if (route.schema === undefined || !isObject(responses) || !isObject(responses['200'])) return;
+  route.schema = {
+    ...route.schema,
+    response: { ...responses, 200: { ...responses['200'], headers: totalHeader } },
+  };
+  route.preSerialization = [
+    ...[route.preSerialization ?? []].flat(),
+    async (request, reply, payload) => {
+      const total = reply.statusCode === 200 ? await request.countAll?.() : null;
+      if (total !== null && total !== undefined) void reply.header('x-total-count', total);
+      return payload;
+    },
+  ];
+}
 
 /** The schema of the answer if it is a list. */
 function listSchemaOf(route: RouteOptions): Keywords | null {
@@ -53,6 +85,7 @@ function listSchemaOf(route: RouteOptions): Keywords | null {
  */
 export function sendContentRanges(instance: FastifyInstance): void {
   instance.addHook('onRoute', (route) => {
+    if (route.config?.isByCursor === true) return sendTotal(route);
     const schema = listSchemaOf(route);
     if (schema === null || route.schema === undefined) return;
     route.schema = {
@@ -65,7 +98,8 @@ export function sendContentRanges(instance: FastifyInstance): void {
         const { countAll, listIn } = request.routeOptions.config;
         const list: unknown = listIn !== undefined && isObject(payload) ? payload[listIn] : payload;
         if (reply.statusCode === 200 && Array.isArray(list)) {
-          const page = await pageOf(request, list.length, countAll);
+          const count = request.countAll ?? countAll;
+          const page = await pageOf(request, list.length, count);
           void reply.header('content-range', contentRange(page));
         }
         return payload;
@@ -74,11 +108,11 @@ export function sendContentRanges(instance: FastifyInstance): void {
   });
 }
 
-/** A partly filled page is the last one and gives the total. A full page needs `countAll`. */
+/** A partly filled page is the last one and gives the total. A full page needs `countAll`; null = not counted. */
 async function pageOf(
   request: FastifyRequest,
   count: number,
-  countAll: ((request: FastifyRequest) => Promise<number>) | undefined,
+  countAll: ((request: FastifyRequest) => Promise<number | null>) | undefined,
 ): Promise<ListedPage> {
   const { limit, page } = request.query as { limit?: number; page?: number }; // of the route's own schema
   // Without a limit, the whole list is one page.

@@ -13,6 +13,10 @@ const unread = new WeakSet<FastifyRequest>();
 export function ignoreBodies(instance: FastifyInstance): void {
   instance.removeAllContentTypeParsers();
   instance.addContentTypeParser('*', { bodyLimit: Number.MAX_SAFE_INTEGER }, ignoreBody);
+  instance.addHook('onRequest', async (request: FastifyRequest) => {
+    // A type that is none would be refused, and the call with it.
+    delete request.headers['content-type'];
+  });
   instance.addHook('onRoute', (route) => {
     route.bodyLimit = Number.MAX_SAFE_INTEGER;
   });

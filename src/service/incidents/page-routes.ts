@@ -18,6 +18,7 @@ import { uuidv7 } from '../engine/ids.ts';
 import type { IncidentStatus } from '../status-pages/incident-words.ts';
 import { addUpdate } from './updates.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
+import { countListed } from '../db/count-rows.ts';
 import { CursorQuery, pageOf } from '../http/fields/cursor.ts';
 import { ChangeStatusPageIncidentBody, CreateStatusPageIncidentBody, presentUpdate } from './schema.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
@@ -86,6 +87,7 @@ function listRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/incidents',
     {
+      config: { isByCursor: true },
       schema: {
         operationId: 'listStatusPageIncidents',
         tags,
@@ -94,12 +96,18 @@ function listRoute(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Ref('StatusPageIncidentPage'), ...errorResponses(400) },
       },
     },
-    async ({ accountId, query }) =>
-      pageOf(
+    async (request) => {
+      const { accountId, query } = request;
+      request.countAll = () =>
+        countListed(db, (counting, { limit }) =>
+          listStatusPageIncidents(counting, { accountId, after: null, limit }),
+        );
+      return pageOf(
         query,
         (page) => listStatusPageIncidents(db, { accountId, ...page }),
         (rows) => presentIncidents(db, rows, { isList: true }),
-      ),
+      );
+    },
   );
 }
 

@@ -61,6 +61,7 @@ function listRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/incidents/:id/incident-updates',
     {
+      config: { isByCursor: true },
       schema: {
         operationId: 'listStatusPageIncidentUpdates',
         tags,
@@ -70,12 +71,14 @@ function listRoute(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Ref('StatusPageIncidentUpdatePage'), ...errorResponses(400, 404) },
       },
     },
-    async ({ accountId, params, query }) => {
+    async (request) => {
+      const { accountId, params, query } = request;
       const { id } = await incidentOf((named) => findStatusPageIncident(db, named), {
         accountId,
         id: params.id,
       });
       const all: Update[] = await findIncidentUpdates(db, kind, { incidentIds: [id] });
+      request.countAll = async () => all.length;
       return pageOf(
         query,
         async ({ after, limit }) => {

@@ -38,6 +38,24 @@ export const LocationAgents = open(
           checkTypes: Type.Array(Type.String()),
           runtimes: Type.Array(Type.String()),
           running: Type.Integer({ minimum: 0, description: 'Jobs that it has now.' }),
+          condition: Nullable(
+            Type.Object({
+              reportedAt: moment,
+              guards: Type.Array(
+                Type.Object({
+                  name: Type.String({ description: 'A section of docs/guards.md.' }),
+                  message: Type.String({ description: 'The reason and the remedy.' }),
+                  stopsJobs: Type.Boolean({ description: 'The agent takes no jobs meanwhile.' }),
+                }),
+                { description: 'Those that are raised.' },
+              ),
+              outbox: Type.Object(
+                { results: Count, bytes: Type.Number(), oldestSeconds: Type.Number() },
+                { description: 'Results that the service has not acknowledged.' },
+              ),
+            }),
+            { description: 'What the agent reports about itself; null: its version reports nothing.' },
+          ),
         }),
         { description: `The latest heard of first; at most ${maxAgents}.` },
       ),
@@ -127,7 +145,8 @@ export function registerLocationAgents(api: PublicApi, { db, now }: Pick<ApiDeps
   );
 }
 
-function presented({ host, lanes: slots, createdAt, lastSeen, ...row }: AgentRow, connected: boolean) {
+function presented(agent: AgentRow, connected: boolean) {
+  const { host, lanes: slots, createdAt, lastSeen, condition, conditionAt, ...row } = agent;
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
   const number = (value: unknown) => (typeof value === 'number' ? value : 0);
   return {
@@ -140,5 +159,9 @@ function presented({ host, lanes: slots, createdAt, lastSeen, ...row }: AgentRow
     slots,
     since: createdAt.toISOString(),
     lastSeen: lastSeen.toISOString(),
+    condition:
+      condition === null || conditionAt === null
+        ? null
+        : { ...condition, reportedAt: conditionAt.toISOString() },
   };
 }

@@ -1,3 +1,4 @@
+import type { AgentCondition } from '../../protocol/routes.ts';
 import type { Queryable } from '../db/database.ts';
 import { toJsonb } from '../db/jsonb.ts';
 
@@ -68,18 +69,26 @@ export type TouchedAgent = { checkTypes: string[]; runtimes: string[]; isOutdate
 
 /**
  * Returns what an agent can run, and records that it was heard of. Undefined if the location has no such agent.
+ * `condition`: what it reports about itself; null keeps what it reported before.
  * `isOutdated`: the location's networks have changed since its hello.
  */
 export async function touchAgent(
   db: Queryable,
-  { id, locationId, now }: { id: string; locationId: string; now: Date },
+  {
+    id,
+    locationId,
+    condition,
+    now,
+  }: { id: string; locationId: string; condition: AgentCondition | null; now: Date },
 ): Promise<TouchedAgent | undefined> {
   const rows = await db.query<TouchedAgent>(
-    `update agents a set last_seen_at = $3 from locations l
+    `update agents a set last_seen_at = $3, condition = coalesce($4::jsonb, condition),
+       condition_at = case when $4::jsonb is null then condition_at else $3 end
+     from locations l
      where a.id = $1 and a.location_id = $2 and l.id = a.location_id
      returning a.check_types as "checkTypes", a.runtimes,
        a.allowed_networks is distinct from l.allowed_networks as "isOutdated"`,
-    [id, locationId, now],
+    [id, locationId, now, condition === null ? null : toJsonb(condition)],
   );
   return rows[0];
 }

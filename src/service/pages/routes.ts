@@ -47,6 +47,7 @@ const areas = [
   'services',
   'locations',
   'reports',
+  'projects',
   'settings',
   'variables',
   'snippets',

@@ -1,11 +1,11 @@
 import type { Fields } from '../../json-values.ts';
 import { changedSecrets, differencesOf } from './differences.ts';
 import { deletedFirst, deletedLast, kinds, resourceTypes, type ResourceType } from './kinds.ts';
-import { keyOf, lastPayload, type Change, type Resource, type Work } from './plan.ts';
+import { changesOfOthers, keyOf, lastPayload, type Change, type Resource, type Work } from './plan.ts';
 import { unknownYet } from './references.ts';
 import { removeAll } from './removals.ts';
 import type { Answer } from './replay.ts';
-import { by, refused, resolve } from './requests.ts';
+import { by, Refused, refused, resolve } from './requests.ts';
 import { canonical, readStates, stateOf, type Shown } from './states.ts';
 import type { Binding } from './statements.ts';
 
@@ -15,13 +15,14 @@ import type { Binding } from './statements.ts';
 export async function writeAll(work: Work): Promise<void> {
   const { input } = work;
   for (const resource of input.resources) nameExisting(work, resource);
-  const gone = [...work.bindings.values()].filter(
-    ({ type, logicalId, isDetached }) =>
-      !isDetached &&
-      !input.resources.some((one) => one.member && one.type === type && one.logicalId === logicalId),
-  );
-  await removeAll(work, gone, deletedFirst);
   const members = input.resources.filter(({ member }) => member);
+  const described = new Set(members.map(({ type, logicalId }) => keyOf(type, logicalId)));
+  const left = [...work.bindings]
+    .filter(([key, { isDetached }]) => !isDetached && !described.has(key))
+    .map(([, binding]) => binding);
+  const gone = forgetRenamed(work, members, left);
+  refuseTwice(work, members);
+  await removeAll(work, gone, deletedFirst);
   // A service shows checks, and a check opens incidents of a service: new services begin without their checks.
   const services = await createServices(work, members);
   for (const type of resourceTypes) {
@@ -37,6 +38,36 @@ export async function writeAll(work: Work): Promise<void> {
   }
   await removeAll(work, gone, deletedLast);
   await refreshSubscribers(work);
+}
+
+/** Resources that the files now describe under another logical id are not deleted. Returns the other ones. */
+function forgetRenamed(work: Work, members: readonly Resource[], left: readonly Binding[]): Binding[] {
+  const taken = new Map(
+    members.flatMap(({ type, logicalId, physicalId }) =>
+      physicalId === undefined ? [] : [[keyOf(type, physicalId), logicalId]],
+    ),
+  );
+  return left.filter(({ type, logicalId, physicalId }) => {
+    const now = taken.get(keyOf(type, physicalId));
+    if (now !== undefined) work.renamed.set(keyOf(type, now), logicalId);
+    return now === undefined;
+  });
+}
+
+/** A resource that one member takes over cannot stay with another one. */
+function refuseTwice(work: Work, members: readonly Resource[]): void {
+  const holders = new Map<string, string>();
+  for (const { type, logicalId, physicalId } of members) {
+    const id = physicalId ?? work.bindings.get(keyOf(type, logicalId))?.physicalId;
+    if (id === undefined) continue;
+    const holder = holders.get(keyOf(type, id));
+    if (holder === undefined) holders.set(keyOf(type, id), logicalId);
+    else {
+      const text = `also belongs to ${keyOf(type, holder)} (${id}): remove one of them`;
+      work.problems.add(`${keyOf(type, logicalId)}.physicalId`, text);
+    }
+  }
+  if (work.problems.attributes() !== null) throw new Refused();
 }
 
 async function writeType(work: Work, members: readonly Resource[], type: ResourceType): Promise<void> {
@@ -106,8 +137,8 @@ async function writeResource(work: Work, resource: Resource): Promise<void> {
     physicalId: id ?? null,
     action: 'UNCHANGED',
     differences: [],
-    changedByOthers: isOwn && before !== undefined ? differencesOf(binding.state, before.state) : [],
-    notice: noticeOf({ binding, before, isOwn }),
+    changedByOthers: isOwn && before !== undefined ? changesOfOthers(work, binding, before) : [],
+    notice: noticeOf({ binding, before, isOwn, oldId: work.renamed.get(keyOf(type, logicalId)) }),
   };
   const isSame =
     isOwn &&
@@ -122,7 +153,10 @@ async function writeResource(work: Work, resource: Resource): Promise<void> {
   if (!isSame) {
     change.physicalId = written;
     change.differences = differencesOf(before?.state ?? {}, after.state);
-    if (before !== undefined) change.differences.push(...changedSecrets(old, payload, after.state));
+    if (before !== undefined && id !== undefined) {
+      const now = work.secrets.get(keyOf(type, id)) ?? old;
+      change.differences.push(...changedSecrets(now, payload, after.state));
+    }
     change.action = before === undefined ? 'CREATE' : change.differences.length > 0 ? 'UPDATE' : 'UNCHANGED';
   }
   const key = keyOf(type, logicalId);
@@ -145,11 +179,15 @@ function noticeOf({
   binding,
   before,
   isOwn,
+  oldId,
 }: {
   binding: Binding | undefined;
   before: Shown | undefined;
   isOwn: boolean;
+  /** Its logical id until now. */
+  oldId: string | undefined;
 }): string | null {
+  if (oldId !== undefined) return `had the logicalId ${oldId}, and keeps its history`;
   if (binding !== undefined && before === undefined) return 'was deleted by others, and is created again';
   if (binding?.isDetached === true && isOwn) return 'was detached, and is attached again';
   if (!isOwn && before !== undefined) return 'was made outside of the project, which takes it over';

@@ -15,6 +15,7 @@ import {
   type DeploymentRow,
 } from './deployment-statements.ts';
 import type { Deployments } from './deployments.ts';
+import { countListed } from '../db/count-rows.ts';
 import { findProject } from './statements.ts';
 
 /** Routes of deployments: state, end, progress, cancellation. */
@@ -84,8 +85,15 @@ function registerReads(api: PublicApi, deps: Deps): void {
         response: { 200: Type.Array(deployment), ...errorResponses(400, 404) },
       },
     },
-    async ({ accountId, params: { logicalId }, query }) => {
+    async (request) => {
+      const {
+        accountId,
+        params: { logicalId },
+        query,
+      } = request;
       const page = { limit: query.limit, offset: offsetOf(query) };
+      request.countAll = () =>
+        countListed(deps.db, (counting, all) => listDeployments(counting, { accountId, logicalId, ...all }));
       const rows = await listDeployments(deps.db, { accountId, logicalId, ...page });
       // The deployments of a deleted project can still be read.
       if (

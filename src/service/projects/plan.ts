@@ -6,7 +6,8 @@ import type { Role } from '../http/fields/roles.ts';
 import type { Problems } from '../http/problems.ts';
 import { resourceTypes, type ResourceType } from './kinds.ts';
 import type { Replay } from './replay.ts';
-import type { Difference } from './differences.ts';
+import { differencesOf, type Difference } from './differences.ts';
+import { secretsOf, secretsOfOthers } from './stored-secrets.ts';
 import { canonical, readStates, type Shown } from './states.ts';
 import { bindingsOf, type Binding } from './statements.ts';
 
@@ -62,9 +63,13 @@ export type Work = {
   bindings: Map<string, Binding>;
   /** Present states, by type and physical id. */
   states: Map<string, Shown>;
+  /** Secret values of the present states, decrypted, by type and physical id. */
+  secrets: Map<string, Fields>;
   /** Values by which resources are named, by type and logical id. */
   names: Map<string, unknown>;
   changes: Change[];
+  /** Former logical ids of resources that have new ones, by type and new logical id. */
+  renamed: Map<string, string>;
   written: Map<string, Binding>;
   /** Called after each resource. Throws if the deployment is to stop. */
   step: () => void;
@@ -79,6 +84,7 @@ export async function openWork(
   const { tx, replay, input, projectId } = options;
   const bindings = await bindingsOf(tx, projectId);
   const states = new Map<string, Shown>();
+  const secrets = new Map<string, Fields>();
   const by = { tx, accountId: input.accountId, role: input.role };
   const taken = input.resources.filter(({ physicalId }) => physicalId !== undefined);
   for (const type of resourceTypes) {
@@ -94,13 +100,17 @@ export async function openWork(
     );
     const found = await readStates(replay, by, { type, ids: [...ids], isComplete: (id) => !whole.has(id) });
     for (const [id, shown] of found) states.set(keyOf(type, id), shown);
+    const hidden = await secretsOf({ ...options, accountId: input.accountId }, type, found);
+    for (const [id, values] of hidden) secrets.set(keyOf(type, id), values);
   }
   return {
     ...options,
     bindings: new Map(bindings.map((binding) => [keyOf(binding.type, binding.logicalId), binding])),
     states,
+    secrets,
     names: new Map(),
     changes: [],
+    renamed: new Map(),
     written: new Map(),
   };
 }
@@ -129,4 +139,17 @@ export function planTokenOf({ input, bindings, states }: Work): string {
 export function lastPayload({ encryption }: Work, binding: Binding | undefined): Fields {
   if (binding === undefined || binding.payload === '') return {};
   return { ...fieldsOf(parsedJson(encryption.open(binding.payload))) };
+}
+
+/** What others changed of a resource since the project wrote it. */
+export function changesOfOthers(work: Work, binding: Binding, before: Shown): Difference[] {
+  const { type, physicalId, state } = binding;
+  const shown = differencesOf(state, before.state);
+  const named = new Set(shown.map(({ property }) => property));
+  const hidden = secretsOfOthers(
+    lastPayload(work, binding),
+    work.secrets.get(keyOf(type, physicalId)),
+    before.state,
+  );
+  return [...shown, ...hidden.filter(({ property }) => !named.has(property))];
 }

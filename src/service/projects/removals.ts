@@ -1,6 +1,5 @@
-import { differencesOf } from './differences.ts';
 import { kinds, type ResourceType } from './kinds.ts';
-import { keyOf, type Work } from './plan.ts';
+import { changesOfOthers, keyOf, type Work } from './plan.ts';
 import { by, refused } from './requests.ts';
 import type { Binding } from './statements.ts';
 
@@ -19,7 +18,7 @@ export async function removeAll(
 
 async function remove(work: Work, binding: Binding): Promise<void> {
   work.step();
-  const { type, logicalId, physicalId, isProtected, state } = binding;
+  const { type, logicalId, physicalId, isProtected } = binding;
   const before = work.states.get(keyOf(type, physicalId));
   const keeps = before !== undefined && (work.input.preserves || isProtected);
   if (before !== undefined && !keeps) {
@@ -35,7 +34,7 @@ async function remove(work: Work, binding: Binding): Promise<void> {
     physicalId,
     action: keeps ? 'DETACHED' : 'DELETE',
     differences: [],
-    changedByOthers: before === undefined ? [] : differencesOf(state, before.state),
+    changedByOthers: before === undefined ? [] : changesOfOthers(work, binding, before),
     notice:
       before === undefined
         ? 'was deleted by others'

@@ -140,6 +140,7 @@ function registerDeploy(api: PublicApi, deps: ApiDeps, deployments: Deployments)
           ...body,
           preserves: query.preserveResources,
           runsSoon: query.scheduleOnDeploy,
+          refusesDeletions: query.refuseDeletions && !query.dryRun,
           deletesProject: false,
         },
       });

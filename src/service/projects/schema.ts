@@ -128,6 +128,10 @@ export const DeployQuery = strict(
     dryRun,
     preserveResources,
     scheduleOnDeploy: Type.Boolean({ default: false, description: 'Run new and changed checks at once.' }),
+    refuseDeletions: Type.Boolean({
+      default: false,
+      description: 'Fail with DELETIONS, and change nothing, if a resource would be deleted.',
+    }),
   }),
 );
 export const DeleteQuery = strict(Type.Object({ dryRun, preserveResources }));
@@ -216,12 +220,27 @@ export const ResourcesQuery = strict(
   }),
 );
 
+const result = {
+  diff: Type.Array(Type.Ref('ProjectChange')),
+  planToken: Type.String(),
+  warnings: Type.Optional(
+    Type.Array(
+      Type.Object({
+        type: StringEnum(resourceTypes),
+        logicalId: Type.String(),
+        field: Type.String({ description: 'Dotted path of the field, like locations.0.' }),
+        message: Type.String(),
+      }),
+      { description: 'Locations of new and changed checks and groups that no connected agent serves.' },
+    ),
+  ),
+};
+
 export const ProjectPlan = open(
   Type.Object(
     {
       project: Type.Object({ logicalId: Type.String(), name: Type.String() }),
-      diff: Type.Array(Type.Ref('ProjectChange')),
-      planToken: Type.String(),
+      ...result,
     },
     { $id: 'ProjectPlan', title: 'ProjectPlan' },
   ),
@@ -239,14 +258,14 @@ export const ProjectDeployment = open(
       progress: Type.Integer({ minimum: 0, maximum: 100, description: 'Percent.' }),
       error: Nullable(
         Type.Object({
-          code: Type.String({ description: 'INVALID, PLAN_STALE, CANCELLED, ABANDONED or INTERNAL.' }),
+          code: Type.String({
+            description: 'INVALID, PLAN_STALE, DELETIONS, CANCELLED, ABANDONED or INTERNAL.',
+          }),
           message: Type.String(),
           attributes: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
         }),
       ),
-      result: Nullable(
-        Type.Object({ diff: Type.Array(Type.Ref('ProjectChange')), planToken: Type.String() }),
-      ),
+      result: Nullable(Type.Object(result)),
       createdAt: time,
       startedAt: Nullable(time),
       endedAt: Nullable(time),

@@ -168,3 +168,26 @@ export async function checksThatUse(
   );
   return new Set(rows.map(({ id }) => id));
 }
+
+/** The part of a stored resource that holds its secrets, encrypted. */
+export type SecretRow = { id: string; definition: { [field: string]: unknown } };
+
+/** For each type with secrets: its table, its ids as a parameter, and what holds them. */
+const secretSources: { readonly [T in ResourceType]?: string } = {
+  variable: `select key as id, jsonb_build_object('key', key, 'value', value, 'secret', secret) as definition
+    from account_variables where account_id = $1 and key = any($2::text[])`,
+  check: 'select id::text, definition from checks where account_id = $1 and id = any($2::uuid[])',
+  'check-group': `select id::text, definition from check_groups
+    where account_id = $1 and id = any($2::bigint[])`,
+  'alert-channel': `select id::text, jsonb_build_object('type', type, 'config', config) as definition
+    from alert_channels where account_id = $1 and id = any($2::bigint[])`,
+};
+
+/** Reads the secrets of resources of one type, encrypted. */
+export async function secretRows(
+  tx: Queryable,
+  { type, accountId, ids }: { type: ResourceType; accountId: string; ids: readonly string[] },
+): Promise<SecretRow[]> {
+  const source = secretSources[type];
+  return source === undefined || ids.length === 0 ? [] : tx.query<SecretRow>(source, [accountId, ids]);
+}

@@ -96,9 +96,10 @@ export async function readStates(
   const found = new Map<string, Shown>();
   const listed = list === null || ids.length < listFrom ? [] : await readList(replay, by, list);
   const partial = new Set<string>();
+  const wanted = new Set(ids);
   for (const entry of listed) {
     const id = idOf(entry);
-    if (!ids.includes(id)) continue;
+    if (!wanted.has(id)) continue;
     if (entry['isPartial'] === true || !isComplete(id)) partial.add(id);
     else found.set(id, stateOf(replay, type, entry));
   }

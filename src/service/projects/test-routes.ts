@@ -66,7 +66,7 @@ export function registerProjectTests(api: PublicApi, deps: ApiDeps, deployments:
         runsSoon: false,
         deletesProject: false,
       };
-      let drafts: Drafts = { ready: [], skipped: [] };
+      let drafts: Drafts = { ready: [], skipped: [], logicalIds: new Map() };
       await deployments
         .preview(input, async (tx, { diff }) => {
           drafts = await draftsOf(tx, deps, diff, options);

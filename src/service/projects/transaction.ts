@@ -6,6 +6,7 @@ import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { endDeployment } from './deployment-statements.ts';
 import { writeAll } from './deploy.ts';
 import { openWork, planTokenOf, type Change, type Input } from './plan.ts';
+import { placeWarningsOf, type PlaceWarning } from './place-warnings.ts';
 import { Refused } from './requests.ts';
 import type { Replay } from './replay.ts';
 import {
@@ -19,7 +20,7 @@ import {
 
 /** One deployment, in one transaction. */
 
-export type Result = { diff: Change[]; planToken: string };
+export type Result = { diff: Change[]; planToken: string; warnings: PlaceWarning[] };
 
 /** A deployment that cannot be done; nothing of it was written. */
 export class DeployError extends Error {
@@ -42,7 +43,11 @@ export class DryRun extends Error {
   }
 }
 
-export type Deploying = Input & { deletesProject: boolean };
+export type Deploying = Input & {
+  deletesProject: boolean;
+  /** Fails if something would be deleted. */
+  refusesDeletions?: boolean;
+};
 
 /** Looks at the account as a deployment leaves it. It may run more than once, so it has no other effects. */
 export type Look = (tx: Db, result: Result) => Promise<void>;
@@ -106,17 +111,28 @@ async function deployIn(tx: Db, deps: ApiDeps, replay: Replay, run: Run): Promis
       attributes,
     );
   }
-  const result = { diff: inOrder(work.changes), planToken };
+  const deleted = work.changes.filter(({ action }) => action === 'DELETE').length;
+  if (input.refusesDeletions === true && deleted > 0) {
+    throw new DeployError(
+      'DELETIONS',
+      `${deleted} ${deleted === 1 ? 'resource' : 'resources'} would be deleted. Nothing was changed.`,
+    );
+  }
+  const warnings = await placeWarningsOf(work, time);
+  const result = { diff: inOrder(work.changes), planToken, warnings };
   if (deploymentId === null) {
     await run.look?.(tx, result);
     throw new DryRun(result);
   }
+  const former = [...work.renamed].map(([key, logicalId]) => ({
+    type: key.split('/', 1)[0] ?? '',
+    logicalId,
+  }));
+  await forgetBindings(tx, projectId, [
+    ...former,
+    ...work.changes.filter(({ action }) => action === 'DELETE'),
+  ]);
   await writeBindings(tx, { accountId, projectId, bindings: [...work.written.values()] });
-  await forgetBindings(
-    tx,
-    projectId,
-    work.changes.filter(({ action }) => action === 'DELETE'),
-  );
   if (input.runsSoon) await runSoon(tx, checksOf(work.changes), time);
   if (input.deletesProject) await deleteProject(tx, projectId);
   signal?.throwIfAborted();

@@ -19,7 +19,14 @@ const head = (title: string) => `<head>
 <link rel="stylesheet" href="/assets/${assetNames().status}">`;
 
 /** The complete document around `main`. */
-export function documentHtml(page: StatusPageRow, { title, main }: { title: string; main: string }): string {
+export function documentHtml(
+  page: StatusPageRow,
+  {
+    title,
+    main,
+    theme: themeCss,
+  }: { title: string; main: string; /** Its colours; absent = the page's own. */ theme?: string },
+): string {
   const { name, url, description, defaultTheme, logo, favicon, redirectTo } = page;
   const theme = defaultTheme === 'AUTO' ? '' : ` data-theme="${defaultTheme.toLowerCase()}"`;
   const base = `/status/${url}`;
@@ -29,7 +36,7 @@ export function documentHtml(page: StatusPageRow, { title, main }: { title: stri
 ${head(title)}
 ${description === null ? '' : `<meta name="description" content="${html(description.slice(0, 300))}">`}
 <link rel="icon" href="${favicon === null ? `/assets/${assetNames().icon}` : html(favicon)}">
-${page.colors === null ? '' : `<link rel="stylesheet" href="${base}/theme.css">`}
+${page.colors === null ? '' : `<link rel="stylesheet" href="${html(themeCss ?? `${base}/theme.css`)}">`}
 <link rel="alternate" type="application/atom+xml" title="${html(name)}" href="${base}/feed.atom">
 </head>
 <body>

@@ -17,7 +17,13 @@ import { dayText, durationText, wordOf } from './words.ts';
  * users are escaped.
  */
 
-export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boolean }): string {
+export function pageHtml(
+  view: PageView,
+  {
+    canSubscribe,
+    theme,
+  }: { canSubscribe: boolean; /** Address of its colours; absent = the page's own. */ theme?: string },
+): string {
   const { page, state, cards, open, past, running, scheduled, pastMaintenances, now } = view;
   const [first] = cards;
   const main = [
@@ -46,7 +52,8 @@ export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boole
     section(`Maintenance of the past ${pastMaintenanceDays} days`, pastMaintenances.map(maintenanceHtml)),
     `<footer>As of ${time(now)}. <a href="/status/${page.url}/feed.atom">Feed</a></footer>`,
   ].join('\n');
-  return documentHtml(page, { title: `${page.title ?? page.name}: ${bannerOf(state)}`, main });
+  const title = `${page.title ?? page.name}: ${bannerOf(state)}`;
+  return documentHtml(page, { title, main, ...(theme === undefined ? {} : { theme }) });
 }
 
 const subscribeHtml = (url: string) =>

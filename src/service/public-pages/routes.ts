@@ -5,6 +5,7 @@ import { createCallLimit } from '../http/call-limit.ts';
 import { feedXml } from './feed.ts';
 import { acceptForms, field } from './forms.ts';
 import { registerMailLinks } from './mail-links.ts';
+import { registerPreviewTheme } from './preview-routes.ts';
 import { sendProblemPages } from './problem-pages.ts';
 import { createSite, headers, unknownPage, type Site } from './site.ts';
 import { mailAddress, subscribe } from './subscriptions.ts';
@@ -36,6 +37,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     instance.get('/status/:url', { schema }, async (request, reply) =>
       site.sendPage(request, reply, await site.pageOf(request)),
     );
+    registerPreviewTheme(instance);
     registerFeed(instance, deps, site);
     registerTheme(instance, site);
     registerSubscribe(instance, deps, site);

@@ -12,6 +12,7 @@ import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { mailAddress, maxSubscribers, subscribe } from './subscriptions.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
+import { countListed } from '../db/count-rows.ts';
 import { CursorQuery, pageOf, PageOf } from '../http/fields/cursor.ts';
 import { dateTime } from '../http/fields/dates.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
@@ -63,6 +64,7 @@ export function registerStatusPageSubscriptions(api: PublicApi, deps: ApiDeps): 
   api.get(
     '/v1/status-pages/:id/subscriptions',
     {
+      config: { isByCursor: true },
       schema: {
         operationId: 'listStatusPageSubscriptions',
         tags,
@@ -72,8 +74,15 @@ export function registerStatusPageSubscriptions(api: PublicApi, deps: ApiDeps): 
         response: { 200: Type.Ref('StatusPageSubscriptionPage'), ...errorResponses(400, 404) },
       },
     },
-    async ({ accountId, params: { id }, query }) => {
+    async (request) => {
+      const {
+        accountId,
+        params: { id },
+        query,
+      } = request;
       const pageId = await pageIdOf(db, { accountId, id });
+      request.countAll = () =>
+        countListed(db, (counting, { limit }) => listSubscribers(counting, { pageId, after: null, limit }));
       return pageOf(
         query,
         (page) => listSubscribers(db, { pageId, ...page }),

@@ -1,12 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { artifactNamePattern } from '../../protocol/agent-calls.ts';
 import { artifactTypes } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import { artifactsOf, findArtifact } from '../artifacts/statements.ts';
+import { byteRangeOf, OutsideFile, rangeHeaders } from '../artifacts/byte-range.ts';
+import { artifactsOf, findArtifact, type ArtifactRow } from '../artifacts/statements.ts';
 import { findResult, type ResultRow } from './statements.ts';
-import type { ArtifactFiles } from '../artifacts/files.ts';
-import { notFound } from '../http/errors.ts';
+import type { ArtifactFiles, ByteRange } from '../artifacts/files.ts';
+import { HttpError, notFound } from '../http/errors.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
@@ -56,6 +58,16 @@ const AssetsQuery = strict(
     ),
   }),
 );
+
+const AssetQuery = strict(
+  Type.Object({
+    redirect: Type.Boolean({
+      default: true,
+      description: 'False: the service sends the file itself, also if it is in a bucket.',
+    }),
+  }),
+);
+const fileContent = { 'application/octet-stream': { schema: Type.String({ format: 'binary' }) } };
 
 /** Adds the routes for the list of a result's files and for the files themselves. */
 export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl }: ApiDeps): void {
@@ -115,15 +127,14 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
         tags: ['Results'],
         summary: "The bytes of one of a result's files",
         params: strict(Type.Object({ ...ResultParams, name: Type.String() })),
+        querystring: AssetQuery,
         response: {
-          200: {
-            description: 'The file, with its own content type',
-            content: { 'application/octet-stream': { schema: Type.String({ format: 'binary' }) } },
-          },
+          200: { description: 'The file, with its own content type', content: fileContent },
+          206: { description: 'The bytes that the header `range` names', content: fileContent },
           302: Type.Null({
             description: 'The file is at the URL in `location`, for some minutes, without a key',
           }),
-          ...errorResponses(400, 404),
+          ...errorResponses(400, 404, 416),
         },
       },
     },
@@ -137,7 +148,11 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
           ? undefined
           : await findArtifact(db, { ...attempt, name });
       if (files === undefined || artifact?.state !== 'stored') throw notFound('file', name, 'name');
-      return sendFile(reply, files, artifact);
+      return sendFile(reply, files, {
+        artifact,
+        headers: request.headers,
+        mayRedirect: request.query.redirect,
+      });
     },
   );
 }
@@ -152,25 +167,44 @@ const filePolicy = "default-src 'none'; img-src 'self'; media-src 'self'; style-
 async function sendFile(
   reply: FastifyReply,
   files: ArtifactFiles,
-  { id, name, contentType, size: stored }: { id: string; name: string; contentType: string; size: number },
+  {
+    artifact: { id, name, contentType, size: stored, sha256 },
+    headers,
+    mayRedirect,
+  }: { artifact: ArtifactRow; headers: IncomingHttpHeaders; mayRedirect: boolean },
 ): Promise<FastifyReply> {
   const isShown = shown.test(contentType);
   const type = isShown ? contentType : plainType(contentType);
   const disposition = `${isShown ? 'inline' : 'attachment'}; filename="${name}"`;
-  const url = await files.urlOf?.(id, { size: stored, contentType: type, disposition });
+  const url = mayRedirect ? await files.urlOf?.(id, { size: stored, contentType: type, disposition }) : null;
   if (typeof url === 'string') return reply.header('cache-control', 'no-store').redirect(url, 302);
-  const { stream, size } = await files.open(id).catch((error: NodeJS.ErrnoException) => {
+  const etag = `"${sha256.toString('hex')}"`;
+  let range: ByteRange | null = null;
+  // Only requests for a range need to know the size before: with a bucket, that is another call.
+  const rangeOf =
+    headers.range === undefined
+      ? undefined
+      : (total: number) => (range = byteRangeOf(headers, { etag, size: total }));
+  const { stream, size } = await files.open(id, rangeOf).catch((error: NodeJS.ErrnoException) => {
+    if (error instanceof OutsideFile) throw outside(error);
     throw error.code === 'ENOENT' ? notFound('file', name, 'name') : error;
   });
   return reply
-    .header('content-type', type)
-    .header('content-length', size)
-    .header('content-disposition', disposition)
-    .header('x-content-type-options', 'nosniff')
-    .header('content-security-policy', filePolicy)
-    .header('cache-control', 'private, max-age=3600')
+    .code(range === null ? 200 : 206)
+    .headers({
+      'content-type': type,
+      ...rangeHeaders(range, size),
+      etag,
+      'content-disposition': disposition,
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': filePolicy,
+      'cache-control': 'private, max-age=3600',
+    })
     .send(stream);
 }
+
+const outside = ({ size }: OutsideFile) =>
+  new HttpError(416, `The file has ${size} bytes.`, { range: [`must begin before ${size}`] });
 
 /** An agent may name any content type. If it is not a plain `kind/name`, the file is sent as bytes. */
 function plainType(contentType: string): string {

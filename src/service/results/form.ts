@@ -1,6 +1,7 @@
 import { isCheckType, type CheckType } from '../../protocol/check-types.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import type { ResultRow } from './statements.ts';
+import { tracerouteForm } from './traceroute-form.ts';
 import { rounded } from '../../rounding.ts';
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 
@@ -198,6 +199,8 @@ export const resultForms: {
   DNS: { field: 'dnsCheckResult', form: ownForm },
   ICMP: { field: 'icmpCheckResult', form: ownForm },
   SSL: { field: 'sslCheckResult', form: ownForm },
+  GRPC: { field: 'grpcCheckResult', form: ownForm },
+  TRACEROUTE: { field: 'tracerouteCheckResult', form: tracerouteForm },
   BROWSER: { field: 'browserCheckResult', form: browserForm },
   MULTI_STEP: { field: 'multiStepCheckResult', form: multiStepForm },
   PLAYWRIGHT: { field: 'playwrightCheckResult', form: suiteForm },

@@ -5,6 +5,7 @@ import { checkTypes } from '../../protocol/check-types.ts';
 import { Reason } from '../../protocol/reasons.ts';
 import { Artifact, LogEntry, resultStatuses, Timings, type ResultStatus } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { countListed } from '../db/count-rows.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
 import { findResult, listResults, type ResultFilter, type ResultRow } from './statements.ts';
@@ -88,6 +89,12 @@ const filterFields = {
   hasFailures: Type.Optional(Type.Boolean()),
   status: Type.Optional(StringEnum(resultStatuses)),
   resultType: StringEnum(['FINAL', 'ATTEMPT', 'ALL'], { default: 'FINAL' }),
+  sequenceId: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description: 'Only results of this run; with the resultType ALL, all its attempts.',
+    }),
+  ),
   from: UnixSeconds('Unix seconds: runs that started at or after it.'),
   to: UnixSeconds('Unix seconds: runs that started at or before it.'),
 };
@@ -167,23 +174,25 @@ type Filter = {
   hasFailures?: boolean;
   status?: ResultStatus;
   resultType: 'FINAL' | 'ATTEMPT' | 'ALL';
+  sequenceId?: string;
   from?: number;
   to?: number;
 };
 
-/** Reads results of a check. Throws 400 or 404. */
+/** Reads results of a check, and lets the answer count all of them. Throws 400 or 404. */
 async function list(
   db: Queryable,
-  { accountId, checkId }: { accountId: string; checkId: string },
+  request: FastifyRequest,
+  { checkId }: { checkId: string },
   query: Filter,
   page: Pick<ResultFilter, 'limit' | 'offset' | 'after'>,
 ): Promise<ResultRow[]> {
-  if (query.from !== undefined && query.to !== undefined && query.from > query.to) {
+  const { accountId } = request;
+  if (query.from !== undefined && query.to !== undefined && query.from > query.to)
     throw badRequest({ from: ['must not be after to'] });
-  }
   const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
   if (check === undefined) throw notFound('check', checkId, 'checkId');
-  return listResults(db, {
+  const filter = {
     accountId,
     checkId,
     runLocation: query.location ?? null,
@@ -191,10 +200,12 @@ async function list(
     hasFailures: query.hasFailures ?? null,
     status: query.status ?? null,
     resultType: query.resultType === 'ALL' ? null : query.resultType,
+    sequenceId: query.sequenceId ?? null,
     from: instant(query.from),
     to: instant(query.to),
-    ...page,
-  });
+  };
+  request.countAll = () => countListed(db, (counting, all) => listResults(counting, { ...filter, ...all }));
+  return listResults(db, { ...filter, ...page });
 }
 
 /** Routes that list and read check results. */
@@ -223,10 +234,9 @@ export function registerCheckResults(
       },
     },
     async (request) => {
-      const { accountId, query } = request;
-      const { checkId } = request.params;
+      const { query } = request;
       const page = { limit: query.limit, offset: offsetOf(query) };
-      const rows = await list(db, { accountId, checkId }, { ...query, ...windowOf(query, now()) }, page);
+      const rows = await list(db, request, request.params, { ...query, ...windowOf(query, now()) }, page);
       return (await present(request, rows)).map(presentListedResult);
     },
   );
@@ -234,7 +244,7 @@ export function registerCheckResults(
   api.get(
     '/v2/check-results/:checkId',
     {
-      config: atMost(60, '1 minute'),
+      config: { ...atMost(60, '1 minute'), isByCursor: true },
       schema: {
         operationId: 'listCheckResultsByCursor',
         tags: ['Results'],
@@ -245,15 +255,14 @@ export function registerCheckResults(
       },
     },
     async (request) => {
-      const { accountId, query } = request;
-      const { nextId, limit, fields } = query;
+      const { nextId, limit, fields } = request.query;
       const time = nextId === undefined ? null : timeOfUuidv7(nextId);
       if (nextId !== undefined && time === null)
         throw badRequest({ nextId: ['is not the nextId of a page'] });
       const after = nextId === undefined || time === null ? null : { id: nextId, startedAt: new Date(time) };
       // One more than shown, to find out whether there is another page.
       const page = { limit: limit + 1, offset: 0, after };
-      const rows = await list(db, { accountId, checkId: request.params.checkId }, query, page);
+      const rows = await list(db, request, request.params, request.query, page);
       const shown = rows.slice(0, limit);
       const entries = (await present(request, shown)).map(presentListedResult);
       return {

@@ -55,6 +55,8 @@ export type ResultFilter = {
   status: string | null;
   /** null = all. */
   resultType: 'FINAL' | 'ATTEMPT' | null;
+  /** null = all. */
+  sequenceId: string | null;
   from: Date | null;
   to: Date | null;
   /** Only results that follow this one, newest first. */
@@ -75,6 +77,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
        and ($7::boolean is null or has_failures = $7)
        and ($8::text is null or result_type = $8)
        and ($13::text is null or status = $13)
+       and ($14::uuid is null or sequence_id = $14)
        and ($12::uuid is null or (started_at, id) < ($11::timestamptz, $12::uuid))
      order by started_at desc, id desc limit $9 offset $10`,
     [
@@ -91,6 +94,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
       filter.after?.startedAt ?? null,
       filter.after?.id ?? null,
       filter.status,
+      filter.sequenceId,
     ],
   );
 }
@@ -107,28 +111,4 @@ export async function findResult(
     [options.id, options.checkId, options.accountId, options.startedAt],
   );
   return rows[0];
-}
-
-export type SuiteRunRow = {
-  id: string;
-  status: string;
-  /** Milliseconds. */
-  responseTime: number;
-  runLocation: string;
-  startedAt: Date;
-  totals: SuiteTotals | null;
-};
-
-/** The last final results of a suite, newest first, without their bodies. */
-export async function suiteRuns(
-  db: Queryable,
-  { accountId, checkId, limit }: { accountId: string; checkId: string; limit: number },
-): Promise<SuiteRunRow[]> {
-  return db.query<SuiteRunRow>(
-    `select id, status, response_time as "responseTime", run_location as "runLocation", started_at as "startedAt", totals
-     from check_results
-     where check_id = $1 and account_id = $2 and result_type = 'FINAL' and not test_session
-     order by started_at desc, id desc limit $3`,
-    [checkId, accountId, limit],
-  );
 }

@@ -7,7 +7,8 @@ import { notFound } from '../http/errors.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
-import { suiteRuns } from './statements.ts';
+import { unixRange, unixRangeFields } from '../http/unix-range.ts';
+import { suiteRuns } from './suite-statements.ts';
 import { SuiteTotals } from './suite-totals.ts';
 
 export const SuiteRuns = open(
@@ -28,7 +29,9 @@ export const SuiteRuns = open(
   ),
 );
 
-const Query = strict(Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }) }));
+const Query = strict(
+  Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }), ...unixRangeFields }),
+);
 
 /** Registers the totals of a suite's last runs, from which its charts are drawn. */
 export function registerSuiteRuns(api: PublicApi, { db }: Pick<ApiDeps, 'db'>): void {
@@ -44,10 +47,11 @@ export function registerSuiteRuns(api: PublicApi, { db }: Pick<ApiDeps, 'db'>): 
         response: { 200: Type.Ref('SuiteRuns'), ...errorResponses(400, 404) },
       },
     },
-    async ({ accountId, params: { id }, query: { limit } }) => {
+    async ({ accountId, params: { id }, query }) => {
+      const range = unixRange(query);
       const check = isUuid(id) ? await findCheck(db, { accountId, id }) : undefined;
       if (check === undefined) throw notFound('check', id);
-      const rows = await suiteRuns(db, { accountId, checkId: id, limit });
+      const rows = await suiteRuns(db, { accountId, checkId: id, ...range, limit: query.limit });
       return {
         runs: rows.map(({ startedAt, status, ...row }) => ({
           ...row,

@@ -4,7 +4,7 @@ import { checkTypes } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import { HttpError } from '../http/errors.ts';
 import { sentUuidPattern, uuidv7 } from '../engine/ids.ts';
-import { listSessions, type SessionInShort } from './lists.ts';
+import { countSessions, listSessions, type SessionInShort } from './lists.ts';
 import { checkSessionStatus, checkStatuses, type CheckSessionStatus } from './rules.ts';
 import { checkRoom, planSessionRuns, startSessions } from './sessions.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
@@ -210,6 +210,7 @@ function listRoute(api: PublicApi, deps: SessionDeps, { version, path, suffix, p
       },
       async (request) => {
         const filter = { ...filterOf(request), ...pageOfSpan(request.query) };
+        request.countAll = () => countSessions(deps.db, filter);
         return (await listSessions(deps, filter)).map((session) => present(session, request));
       },
     );
@@ -217,6 +218,7 @@ function listRoute(api: PublicApi, deps: SessionDeps, { version, path, suffix, p
     api.get(
       path,
       {
+        config: { isByCursor: true },
         schema: {
           ...listed,
           querystring: CursorListQuery,
@@ -225,6 +227,7 @@ function listRoute(api: PublicApi, deps: SessionDeps, { version, path, suffix, p
       },
       async (request) => {
         const filter = { ...filterOf(request), ...spanOf(request.query), offset: 0 };
+        request.countAll = () => countSessions(deps.db, filter);
         return pageOf(
           request.query,
           async (page) =>

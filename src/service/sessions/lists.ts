@@ -3,6 +3,7 @@ import { forgetArtifacts } from '../artifacts/statements.ts';
 import { type SessionRow } from './statements.ts';
 import { endVanishedRuns } from '../scheduling/session-runs.ts';
 import type { Db } from '../db/database.ts';
+import { countListed } from '../db/count-rows.ts';
 import {
   artifactsOfSession,
   deleteResultsOfSession,
@@ -45,6 +46,13 @@ export async function listSessions(
     runs: bySession.get(session.id) ?? [],
   }));
 }
+
+/** Counts the sessions on all pages; null = too many to count. */
+export const countSessions = (
+  db: Db,
+  filter: Omit<SessionFilter, 'after' | 'limit' | 'offset'>,
+): Promise<number | null> =>
+  countListed(db, (counting, page) => listSessionRows(counting, { ...filter, after: null, ...page }));
 
 const filesAtOnce = 200;
 

@@ -6,8 +6,8 @@ import { sealVariables } from '../engine/encryption.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { checkStatusesOf, testSessionStatus, testStatuses } from './rules.ts';
-import { listSessions, type SessionInShort } from './lists.ts';
-import { checkRoom, planSessionRuns, startSessions } from './sessions.ts';
+import { countSessions, listSessions, type SessionInShort } from './lists.ts';
+import { checkRoom, planSessionRuns, startSessions, type StartedSession } from './sessions.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { settleVariables } from '../checks/rules/rules.ts';
@@ -100,16 +100,27 @@ const kind = 'test';
 const tag = 'Test sessions';
 const path = '/v1/test-sessions';
 
-export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
-  const { now, encryption } = deps;
-
-  const present = (started: SessionInShort, request: FastifyRequest) => ({
+const presenterOf =
+  ({ publicUrl, now }: SessionDeps) =>
+  (started: SessionInShort, request: FastifyRequest) => ({
     testSessionId: started.session.id,
-    testSessionLink: `${baseUrl(deps.publicUrl, request)}${path}/${started.session.id}`,
+    testSessionLink: `${baseUrl(publicUrl, request)}${path}/${started.session.id}`,
     status: testSessionStatus(started.runs),
     ...presentSession(started, now()),
     metadata: started.session.metadata,
   });
+
+/** A test session as the API shows it. */
+export const presentTestSession = (
+  deps: SessionDeps,
+  started: StartedSession,
+  request: FastifyRequest,
+): Promise<object> => presentFull(deps, { present: presenterOf(deps) }, started, request);
+
+export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
+  const { now, encryption } = deps;
+
+  const present = presenterOf(deps);
 
   api.post(
     `${path}/trigger`,
@@ -199,6 +210,7 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
         statuses,
         ...pageOfSpan(query),
       } as const;
+      request.countAll = () => countSessions(deps.db, filter);
       return (await listSessions(deps, filter)).map((session) => ({
         ...present(session, request),
         ...(session.isPartial ? { isPartial: true } : {}),

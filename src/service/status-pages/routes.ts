@@ -17,6 +17,7 @@ import {
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
+import { countListed } from '../db/count-rows.ts';
 import { CursorQuery, pageOf } from '../http/fields/cursor.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
@@ -49,7 +50,7 @@ async function checkNames(tx: Db, { id, page }: { id: string; page: StatusPageWr
 }
 
 /** Replaces the page's cards. Throws 400. */
-async function writeCards(
+export async function writeCards(
   tx: Db,
   options: { accountId: string; pageId: string; cards: Cards; now: number },
 ): Promise<void> {
@@ -109,6 +110,7 @@ function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages',
     {
+      config: { isByCursor: true },
       schema: {
         operationId: 'listStatusPages',
         tags,
@@ -117,12 +119,18 @@ function registerList(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Ref('StatusPagePage'), ...errorResponses(400) },
       },
     },
-    async ({ accountId, query }) =>
-      pageOf(
+    async (request) => {
+      const { accountId, query } = request;
+      request.countAll = () =>
+        countListed(db, (counting, { limit }) =>
+          listStatusPages(counting, { accountId, after: null, limit }),
+        );
+      return pageOf(
         query,
         (page) => listStatusPages(db, { accountId, ...page }),
         (rows) => presentPages(db, rows),
-      ),
+      );
+    },
   );
 }
 

@@ -17,6 +17,7 @@ import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
+import { countListed } from '../db/count-rows.ts';
 import { anyId, cursorFields, pageOf, PageOf } from '../http/fields/cursor.ts';
 import { paginationFields } from '../http/fields/pagination.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
@@ -116,6 +117,7 @@ function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/services',
     {
+      config: { isByCursor: true },
       schema: {
         operationId: 'listStatusPageServices',
         tags,
@@ -124,12 +126,16 @@ function registerList(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Ref('StatusPageServicePage'), ...errorResponses(400) },
       },
     },
-    async ({ accountId, query }) =>
-      pageOf(
+    async (request) => {
+      const { accountId, query } = request;
+      request.countAll = () =>
+        countListed(db, (counting, { limit }) => listServices(counting, { accountId, after: null, limit }));
+      return pageOf(
         query,
         (page) => listServices(db, { accountId, ...page }),
         (rows) => rows.map(presentService),
-      ),
+      );
+    },
   );
 }
 

@@ -27,8 +27,32 @@ export function widthOf(range: TimeRange, points: number, oldestRaw: number): nu
   );
 }
 
-/** Measures that are phases of a response time. */
-const phaseNames = ['wait', 'dns', 'tcp', 'connection', 'firstByte', 'data', 'download'];
+/** Measures in milliseconds that charts show as phases: those of a response time, latencies, and times of web vitals. */
+const phaseNames: ReadonlySet<string> = new Set([
+  'wait',
+  'dns',
+  'tcp',
+  'connection',
+  'firstByte',
+  'data',
+  'download',
+  'total',
+  'latencyMin',
+  'latencyAvg',
+  'latencyMax',
+  'handshakeTimeMs',
+  'TTFB',
+  'FCP',
+  'LCP',
+  'TBT',
+]);
+
+/** Measures that are no times. */
+const figureNames: ReadonlySet<string> = new Set(['packetLoss', 'daysUntilExpiry', 'CLS']);
+
+/** The total is a phase of DNS checks only, whose response time is one lookup of it. */
+const isPhase = (name: string, names: readonly string[]) =>
+  phaseNames.has(name) && (name !== 'total' || !names.includes('connection'));
 
 type Options = {
   check: AnalysedCheck;
@@ -63,10 +87,8 @@ export async function readBuckets(db: Queryable, options: Options): Promise<Map<
   const read = async (measures: string[], withPercentiles: boolean): Promise<FigureRow[]> =>
     measures.length === 0 ? [] : figures(db, { ...selection, measures, withPercentiles });
   const times = await read(names.includes('responseTime') ? ['responseTime'] : [], true);
-  const phases = await read(
-    names.filter((name) => phaseNames.includes(name)),
-    false,
-  );
+  const shown = names.filter((name) => isPhase(name, names) || figureNames.has(name));
+  const averages = await read(shown, false);
   const missed = await listMissed(db, { checkId: check.id, range });
 
   const series = new Map<string, Map<number, Bucket>>(byLocation ? [] : [['', new Map()]]);
@@ -88,16 +110,20 @@ export async function readBuckets(db: Queryable, options: Options): Promise<Map<
   for (const row of times) {
     const { p50, p95, p99 } = row;
     const avg = row.sum / row.count;
-    const shown = (value: number | null) => (value === null ? null : rounded(value, 2));
+    const short = (value: number | null) => (value === null ? null : rounded(value, 2));
     Object.assign(at(row.group, row.bin.getTime()), {
-      p50: shown(p50),
-      p95: shown(p95),
-      p99: shown(p99),
-      avg: shown(avg),
+      p50: short(p50),
+      p95: short(p95),
+      p99: short(p99),
+      avg: short(avg),
     });
   }
-  for (const row of phases)
-    at(row.group, row.bin.getTime()).phases[row.metric] = rounded(row.sum / row.count, 2);
+  for (const { group, bin, metric, sum, count } of averages) {
+    const bucket = at(group, bin.getTime());
+    // Layout shifts are around 0.1.
+    if (figureNames.has(metric)) bucket.figures = { ...bucket.figures, [metric]: rounded(sum / count, 4) };
+    else bucket.phases[metric] = rounded(sum / count, 2);
+  }
   for (const { location, time } of missed.flatMap((record) => momentsOf(record, range)))
     at(location, Math.floor((time - origin.getTime()) / width) * width + origin.getTime()).missed += 1;
   return new Map(

@@ -18,8 +18,8 @@ export async function deploymentsOf(db: Queryable, options: Options): Promise<Ma
      order by id limit $5`,
     params,
   );
-  const projects = await db.query<{ id: string; at: Date; name: string }>(
-    `select d.id, d.ended_at as at, p.name from project_resources r
+  const projects = await db.query<{ id: string; at: Date; name: string; project: string }>(
+    `select d.id, d.ended_at as at, p.name, p.logical_id as project from project_resources r
        join projects p on p.id = r.project_id
        join project_deployments d on d.account_id = p.account_id and d.logical_id = p.logical_id
      where r.account_id = $1 and r.type = 'check' and r.physical_id = $2 and not r.is_detached
@@ -30,7 +30,7 @@ export async function deploymentsOf(db: Queryable, options: Options): Promise<Ma
   return [
     ...withoutRepeats(calls.map(({ variables, ...call }) => ({ ...call, text: textOf(variables) }))),
     ...projects.map(({ name, ...one }) => ({ ...one, text: `Project ${name} was deployed` })),
-  ].map(({ id, at, text }): Mark => ({ at: at.toISOString(), kind: 'deployment', text, id }));
+  ].map(({ at, text, ...one }): Mark => ({ at: at.toISOString(), kind: 'deployment', text, ...one }));
 }
 
 /** A deployment may call the trigger again, for example after a failure: the first call counts. */

@@ -6,8 +6,10 @@ import {
   findTagsOfChecks,
   recurrenceOf,
 } from '../maintenance/effect-statements.ts';
+import { fieldsOf, itemsOf } from '../../json-values.ts';
 import { pausesCheck } from '../maintenance/effects.ts';
 import { occurrencesWithin } from '../maintenance/recurrence.ts';
+import { listRouteChanges } from '../results/route-statements.ts';
 import type { Mark } from './schema.ts';
 import { deploymentsOf } from './deployments.ts';
 import { listAlertMarks, listIncidentMarks } from './statements.ts';
@@ -23,13 +25,14 @@ const wordsOf = (alertType: string) => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** What happened to a check besides its runs: alerts, incidents, deployments and maintenance, oldest first. */
+/** What happened to a check besides its runs: alerts, incidents, changed routes, deployments and maintenance, oldest first. */
 export async function findMarks(
   db: Queryable,
   { accountId, checkId, range }: { accountId: string; checkId: string; range: TimeRange },
 ): Promise<Mark[]> {
   const alerts = await listAlertMarks(db, { checkId, range, limit: maxOfKind });
   const incidents = await listIncidentMarks(db, { accountId, checkId, range, limit: maxOfKind });
+  const routes = await listRouteChanges(db, { checkId, range, limit: maxOfKind });
   const marks: Mark[] = [
     ...alerts.map(({ id, at, alertType, error }): Mark => ({
       at: at.toISOString(),
@@ -44,6 +47,16 @@ export async function findMarks(
       text: name,
       id,
     })),
+    ...routes.map(({ id, at, location, change }): Mark => {
+      const hops = itemsOf(fieldsOf(change)['hops']).map((hop) => Number(fieldsOf(hop)['hop']));
+      const some = hops.length > 5 ? `${hops.slice(0, 5).join(', ')}…` : hops.join(', ');
+      return {
+        at: at.toISOString(),
+        kind: 'route',
+        text: `Route changed at ${location}: hop${hops.length === 1 ? '' : 's'} ${some}`,
+        id,
+      };
+    }),
     ...(await deploymentsOf(db, { accountId, checkId, range, limit: maxOfKind })),
     ...(await findMaintenance(db, { accountId, checkId, range })),
   ];

@@ -46,8 +46,13 @@ const Bucket = Type.Object({
   avg: Milliseconds,
   phases: Type.Record(Type.String(), Type.Number(), {
     description:
-      'Averages in milliseconds, of the phases that the type has: wait, dns, tcp, firstByte, download …',
+      'Averages in milliseconds, of what the type has: phases (wait, dns, tcp, firstByte, download …), latencies, the handshake, or the times of web vitals.',
   }),
+  figures: Type.Optional(
+    Type.Record(Type.String(), Type.Number(), {
+      description: 'Averages of packetLoss (percent), daysUntilExpiry or CLS, where the type has them.',
+    }),
+  ),
 });
 export type Bucket = Static<typeof Bucket>;
 
@@ -60,13 +65,16 @@ const Run = Type.Object({
   phases: Nullable(Phases, { description: 'The timings of the result, in milliseconds.' }),
 });
 
-export const markKinds = ['alert', 'recovery', 'maintenance', 'incident', 'deployment'] as const;
+export const markKinds = ['alert', 'recovery', 'maintenance', 'incident', 'deployment', 'route'] as const;
 const Mark = Type.Object({
   at: moment,
   until: Type.Optional(Nullable(moment, { description: 'Null: it has not ended.' })),
   kind: StringEnum(markKinds),
   text: Type.String(),
   id: Type.String(),
+  project: Type.Optional(
+    Type.String({ description: 'Logical id of the project that was deployed; `id` is its deployment.' }),
+  ),
 });
 export type Mark = Static<typeof Mark>;
 

@@ -5,12 +5,20 @@ import { Nullable } from '../../protocol/schema.ts';
 import { lockCheckGroup } from '../checks/storage/group-statements.ts';
 import { lockCheck } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';
-import { deleteTrigger, findTrigger, insertTrigger, type TriggerOf, type TriggerRow } from './statements.ts';
+import {
+  deleteTrigger,
+  findTrigger,
+  insertTrigger,
+  listTriggers,
+  type TriggerOf,
+  type TriggerRow,
+} from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { mayAct } from '../http/fields/roles.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { hashToken } from '../engine/keys.ts';
 import { newToken, tokenLength } from './tokens.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { isUuid, numberId } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
@@ -45,7 +53,7 @@ export const CheckTrigger = trigger('CheckTrigger', 'checkId', Type.String({ for
 export const CheckGroupTrigger = trigger('CheckGroupTrigger', 'groupId', Type.Integer());
 
 type Kind = {
-  path: string;
+  path: 'checks' | 'check-groups';
   label: string;
   parameter: string;
   title: string;
@@ -118,6 +126,36 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
       updated_at: dayOf(row.updatedAt),
     };
   };
+
+  api.get(
+    `/v1/triggers/${kind.path}`,
+    {
+      schema: {
+        operationId: `list${title}s`,
+        tags,
+        summary: `The triggers of ${label}s, oldest first`,
+        querystring: strict(
+          Type.Object({
+            ...paginationFields,
+            [parameter]: Type.Optional(
+              Type.String({ maxLength: 64, description: `Only the trigger of this ${label}.` }),
+            ),
+          }),
+        ),
+        response: { 200: Type.Array(response), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const { accountId, query } = request;
+      const id: unknown = Object.entries(query).find(([name]) => name === parameter)?.[1];
+      const of = typeof id === 'string' ? kind.of(id) : null;
+      // A text that is not an id matches nothing.
+      if (id !== undefined && of === null) return [];
+      const page = { limit: query.limit, offset: offsetOf(query) };
+      const rows = await listTriggers(db, { accountId, kind: kind.path, of, ...page });
+      return rows.map((row) => present(row, request));
+    },
+  );
 
   api.get(
     path,

@@ -48,6 +48,27 @@ export async function findTrigger(
   return rows[0];
 }
 
+/** A page of the account's triggers of checks or of groups, oldest first. `of`: only that of this check or group. */
+export async function listTriggers(
+  db: Queryable,
+  options: {
+    accountId: string;
+    kind: 'checks' | 'check-groups';
+    of: TriggerOf | null;
+    limit: number;
+    offset: number;
+  },
+): Promise<TriggerRow[]> {
+  const { accountId, kind, of, limit, offset } = options;
+  return db.query<TriggerRow>(
+    `select ${columns} from triggers
+     where account_id = $1 and ${kind === 'checks' ? 'check_id' : 'group_id'} is not null
+       and ($2::uuid is null or check_id = $2) and ($3::bigint is null or group_id = $3)
+     order by id limit $4 offset $5`,
+    [accountId, of?.checkId ?? null, of?.groupId ?? null, limit, offset],
+  );
+}
+
 /** What the account's triggers run, oldest first. */
 export async function listedTriggers(db: Queryable, accountId: string): Promise<TriggerOf[]> {
   return db.query<TriggerOf>(

@@ -49,6 +49,7 @@ async function claimed(answer: string): Promise<{ batches: unknown[][]; log: str
     watch: createTurnWatch(),
     random: () => 0,
     blocked: () => false,
+    condition: () => ({ guards: [], outbox: { results: 0, bytes: 0, oldestSeconds: 0 } }),
     accept: (jobs) => {
       batches.push(jobs);
       return Promise.resolve();

@@ -1,5 +1,5 @@
 import { sleep } from '../programs.ts';
-import type { Scenario } from '../scenario.ts';
+import type { Scenario, WorldScenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 
 /** Faults of PostgreSQL. */
@@ -8,15 +8,13 @@ import type { World } from '../world.ts';
 const awayFrom = (began: number, ended: number) => ({
   missed: (due: number) => due > began - 12_000 && due < ended + 12_000,
   repeated: true,
-  // One agent may deliver a newer pass before another one delivers an older failure, which then alerts nobody.
-  dropped: true,
 });
 
 const databaseFault = (
   name: string,
   about: string,
   fault: (world: World) => Promise<void>,
-  options: Partial<Scenario> = {},
+  options: Partial<WorldScenario> = {},
 ): Scenario => ({
   name,
   about,

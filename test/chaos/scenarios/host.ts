@@ -14,6 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { fillFolder } from '../disk.ts';
 import { sleep } from '../programs.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
@@ -54,7 +55,7 @@ const starved: Scenario = {
   },
 };
 
-const quotaFolder = '/sys/fs/cgroup/cpu/location-agent-chaos';
+const quotaFolder = `/sys/fs/cgroup/cpu/location-agent-chaos-${process.pid}`;
 /** A container's quota: a tenth of a core (cgroup v1). */
 const throttled: Scenario = {
   name: 'throttled',
@@ -115,15 +116,6 @@ function diskTrouble(
     },
   };
 }
-
-const fill = (path: string) => {
-  const chunk = Buffer.alloc(64 * 1024);
-  try {
-    for (;;) writeFileSync(join(path, 'filler'), chunk, { flag: 'a' });
-  } catch {
-    // It is full.
-  }
-};
 
 /** The folder is made immutable (chattr +i) and then repaired. */
 const immutable: Scenario = {
@@ -205,7 +197,7 @@ function damage(world: World, count: number): number {
 export const hostScenarios: readonly Scenario[] = [
   starved,
   throttled,
-  diskTrouble('disk-full', "the disk of the agent's data is full for 60 s", fill, (path) =>
+  diskTrouble('disk-full', "the disk of the agent's data is full for 60 s", fillFolder, (path) =>
     rmSync(join(path, 'filler'), { force: true }),
   ),
   diskTrouble(

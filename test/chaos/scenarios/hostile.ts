@@ -3,20 +3,17 @@ import { existsSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { closer, listen } from '../../../src/targets/tcp-target.ts';
 import { sleep } from '../programs.ts';
+import type { Random } from '../random.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 
 /** Targets and clients that mean harm, while all other checks must stay right. */
 
 /** What a hostile target does with a connection. */
-const behaviours: readonly ((socket: Socket) => void)[] = [
+const behaviours: readonly ((socket: Socket, random: Random) => void)[] = [
   // Endless headers, an endless body, a body of numbers that never ends, slow bytes, garbage, silence, resets.
-  (socket) =>
-    forever(
-      socket,
-      'HTTP/1.1 200 OK\r\n',
-      () => `x-${Math.floor(Math.random() * 1e9)}: ${'a'.repeat(900)}\r\n`,
-    ),
+  (socket, random) =>
+    forever(socket, 'HTTP/1.1 200 OK\r\n', () => `x-${random.whole(0, 1e9)}: ${'a'.repeat(900)}\r\n`),
   (socket) => forever(socket, 'HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n', () => '<'.repeat(16_384)),
   (socket) =>
     forever(
@@ -28,10 +25,8 @@ const behaviours: readonly ((socket: Socket) => void)[] = [
     const timer = setInterval(() => socket.write('H'), 1_000);
     socket.on('close', () => clearInterval(timer));
   },
-  (socket) =>
-    forever(socket, '', () =>
-      Buffer.from(Array.from({ length: 4_096 }, () => Math.floor(Math.random() * 256))),
-    ),
+  (socket, random) =>
+    forever(socket, '', () => Buffer.from(Array.from({ length: 4_096 }, () => random.whole(0, 255)))),
   (socket) => void socket.resume(),
   (socket) => void socket.resetAndDestroy(),
 ];
@@ -52,7 +47,7 @@ const hostileTargets: Scenario = {
   run: async (world) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy());
-      (behaviours[Math.floor(Math.random() * behaviours.length)] ?? (() => undefined))(socket);
+      world.random.pick(behaviours)(socket, world.random);
     });
     const close = closer(server);
     const port = await listen(server, {});

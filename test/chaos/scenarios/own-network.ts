@@ -1,3 +1,4 @@
+import type { Notification } from '../facts.ts';
 import { makeAgentNetwork, noNetworkReason, type AgentNetwork } from '../network.ts';
 import { sleep } from '../programs.ts';
 import type { Scenario } from '../scenario.ts';
@@ -7,10 +8,16 @@ import type { World } from '../world.ts';
 
 const faultSeconds = 60;
 
-type Fault = { name: string; about: string; set: (network: AgentNetwork, isOn: boolean) => void };
+type Fault = {
+  name: string;
+  about: string;
+  /** The service is on another link, which works. */
+  isServiceApart?: boolean;
+  set: (network: AgentNetwork, isOn: boolean) => void;
+};
 
 /** No target is to blame, and no alert about a check may be sent. */
-function ownFault({ name, about, set }: Fault): Scenario {
+function ownFault({ name, about, isServiceApart = false, set }: Fault): Scenario {
   let network: AgentNetwork;
   return {
     name,
@@ -18,7 +25,8 @@ function ownFault({ name, about, set }: Fault): Scenario {
     missing: noNetworkReason,
     prepare: async () => {
       network = await makeAgentNetwork();
-      return { options: optionsOf(network), undo: () => network.close() };
+      const frontHost = isServiceApart ? network.apart : network.gateway;
+      return { options: { ...optionsOf(network), frontHost }, undo: () => network.close() };
     },
     run: async () => {
       await sleep(30_000);
@@ -34,7 +42,27 @@ function ownFault({ name, about, set }: Fault): Scenario {
         errored: { when: isAround, codes: ['OWN_NETWORK', 'LEASE_EXPIRED', 'NETWORK_UNAVAILABLE'] },
       };
     },
+    after: async (world) => {
+      const [spoiled] = await world.database.query<{ count: string }>(
+        `select count(*) from check_results where reason->>'code' = 'OWN_NETWORK' and result_type = 'FINAL'`,
+      );
+      return locationAlertsOf(world.receiver.notifications, Number(spoiled?.count));
+    },
   };
+}
+
+/** One alert about the location if its network spoiled runs, and at most one about its recovery after it. */
+function locationAlertsOf(notifications: readonly Notification[], spoiled: number): string[] {
+  const types = notifications
+    .filter(({ type, accepted }) => accepted && type.startsWith('ALERT_LOCATION_NETWORK'))
+    .map(({ type }) => type);
+  const [begun, ended] = ['ALERT_LOCATION_NETWORK', 'ALERT_LOCATION_NETWORK_RECOVERY'];
+  const right = spoiled === 0 ? [''] : [begun, `${begun} ${ended}`];
+  return right.includes(types.join(' '))
+    ? []
+    : [
+        `${spoiled} runs had no network of their own, and the alerts about the location are [${types.join(' ')}]`,
+      ];
 }
 
 const optionsOf = (network: AgentNetwork) => ({
@@ -76,6 +104,12 @@ export const ownNetworkScenarios: readonly Scenario[] = [
   ownFault({
     name: 'own-link-down',
     about: "the agent's own link is down for 60 s",
+    set: (network, isOn) => network.setLink(!isOn),
+  }),
+  ownFault({
+    name: 'own-link-apart',
+    about: "the agent's own link to its targets is down for 60 s; the service is on another link",
+    isServiceApart: true,
     set: (network, isOn) => network.setLink(!isOn),
   }),
   ownFault({

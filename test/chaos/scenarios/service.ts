@@ -1,4 +1,4 @@
-import { sleep, until } from '../programs.ts';
+import { sleep } from '../programs.ts';
 import type { Scenario } from '../scenario.ts';
 
 /** Faults of the service's processes, of the way to it and of its clock. */
@@ -19,15 +19,15 @@ const replicaKills: Scenario = {
   },
 };
 
-const serviceAway: Scenario = {
-  name: 'service-away',
-  about: 'the only replica is killed and stays away for 90 s',
+const serviceAway = (name: string, seconds: number): Scenario => ({
+  name,
+  about: `the only replica is killed and stays away for ${seconds} s`,
   world: { agents: 2 },
   run: async (world) => {
     await sleep(15_000);
     await world.killReplica(0);
     const killed = Date.now();
-    await sleep(90_000);
+    await sleep(seconds * 1_000);
     await world.startReplica(0);
     const back = Date.now();
     await sleep(45_000);
@@ -35,6 +35,28 @@ const serviceAway: Scenario = {
       repeated: true,
       missed: (due) => due > killed - 12_000 && due < back + 2_000,
     };
+  },
+});
+
+/** As a cluster updates a service: SIGTERM, drain, start. Nothing may be missed. */
+const rollingReplicas: Scenario = {
+  name: 'rolling-replicas',
+  about: 'each of three replicas is replaced (SIGTERM, drain, start), twice',
+  world: { agents: 2, replicas: 3 },
+  run: async (world) => {
+    for (let round = 0; round < 2; round++) {
+      for (let index = 0; index < 3; index++) {
+        await sleep(4_000);
+        const old = world.replicas[index];
+        // The load balancer sends nothing more to a replica that stops.
+        world.takeOut(index);
+        old?.kill('SIGTERM');
+        await old?.ended;
+        await world.startReplica(index);
+      }
+    }
+    await sleep(30_000);
+    return {};
   },
 };
 
@@ -80,6 +102,28 @@ const clockScenario = (name: string, whose: 'service' | 'agent', hours: number):
     };
   },
 });
+
+const clockJumps: Scenario = {
+  name: 'clock-jumps',
+  about: 'the clocks of service and agents jump by up to 2 h, back and ahead, 20 times in 60 s',
+  world: { agents: 2, replicas: 2 },
+  run: async (world) => {
+    await sleep(15_000);
+    const began = Date.now();
+    for (let jump = 0; jump < 20; jump++) {
+      const whose = world.random.pick(['service', 'agent']);
+      // Jumps of seconds look most like the truth.
+      const most = world.random.pick([5_000, 120_000, 7_200_000]);
+      world.setClock(whose, world.random.whole(-most, most));
+      await sleep(3_000);
+    }
+    world.setClock('service', 0);
+    world.setClock('agent', 0);
+    const ended = Date.now();
+    await sleep(45_000);
+    return { missed: (due) => due > began - 12_000 && due < ended + 12_000 };
+  },
+};
 
 const wayFaults: Scenario = {
   name: 'way-faults',
@@ -137,48 +181,17 @@ const tooLarge: Scenario = {
   },
 };
 
-const thousandAtOnce: Scenario = {
-  name: 'thousand-at-once',
-  about: 'a session of 1,000 runs of scheduled checks is asked for at once',
-  world: { agents: 2 },
-  run: async (world) => {
-    await sleep(5_000);
-    const ids = world.checks.map(({ id }) => id);
-    const sessions: string[] = [];
-    for (let round = 0; round < 25; round++) {
-      const answer = await world.api<{ sessions: { checkSessionId: string }[] }>(
-        'POST',
-        '/v2/check-sessions/trigger',
-        { target: { checkId: ids } },
-      );
-      sessions.push(...answer.body.sessions.map(({ checkSessionId }) => checkSessionId));
-    }
-    await until(
-      async () =>
-        Number(
-          (
-            await world.database.query<{ count: string }>(
-              `select count(*) from jobs where session_id is not null`,
-            )
-          )[0]?.count,
-        ) === 0,
-      'all runs of the sessions to end',
-      120_000,
-    );
-    await sleep(10_000);
-    return { notes: [`${sessions.length} sessions`] };
-  },
-};
-
 export const serviceScenarios: readonly Scenario[] = [
   replicaKills,
-  serviceAway,
+  serviceAway('service-away', 90),
+  serviceAway('service-away-long', 600),
+  rollingReplicas,
   alertOrder,
   clockScenario('service-clock-back', 'service', -1),
   clockScenario('service-clock-ahead', 'service', 1),
   clockScenario('agent-clock-back', 'agent', -1),
   clockScenario('agent-clock-ahead', 'agent', 1),
+  clockJumps,
   wayFaults,
   tooLarge,
-  thousandAtOnce,
 ];

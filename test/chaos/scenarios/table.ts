@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.ts';
+import { backlog } from './backlog.ts';
 import { calm } from './calm.ts';
 import { agentKills, agentTwins, manyAgents, rollingAgents } from './agents.ts';
 import { databaseScenarios } from './database.ts';
@@ -6,8 +7,10 @@ import { hostileScenarios } from './hostile.ts';
 import { hostScenarios } from './host.ts';
 import { ownNetworkScenarios } from './own-network.ts';
 import { serviceScenarios } from './service.ts';
+import { severalScenarios } from './several.ts';
 import { soak } from './soak.ts';
-import { agentSteps, serviceSteps } from './steps.ts';
+import { thousandAtOnce } from './thousand.ts';
+import { agentSteps, databaseSteps, serviceSteps } from './steps.ts';
 
 /** All scenarios, in the order in which `npm run chaos` runs them. */
 export const scenarios: readonly Scenario[] = [
@@ -19,9 +22,13 @@ export const scenarios: readonly Scenario[] = [
   ...hostScenarios,
   ...ownNetworkScenarios,
   ...serviceScenarios,
+  thousandAtOnce,
   ...databaseScenarios,
+  ...severalScenarios,
   ...hostileScenarios,
+  backlog,
   agentSteps,
   serviceSteps,
+  databaseSteps,
   soak,
 ];

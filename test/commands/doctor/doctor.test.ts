@@ -108,7 +108,7 @@ test('with a service and its key, every part is checked', async () => {
   expect(byName['service']).toMatchObject({ status: 'ok', message: `${service.url} directly` });
   expect(byName['key']).toMatchObject({ status: 'ok', message: 'accepted' });
   expect(byName['clock']).toMatchObject({ status: 'ok', message: 'agrees with the service' });
-  expect(byName['traceroute']).toMatchObject({ status: 'ok', message: 'without privileges, by TCP' });
+  expect(byName['traceroute']).toMatchObject({ status: 'ok', message: 'without privileges, by TCP and UDP' });
   expect(byName['packet capture']).toMatchObject(
     byName['packet capture']?.status === 'ok'
       ? { message: 'packet sockets (NET_RAW)', remedy: null }

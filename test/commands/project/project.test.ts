@@ -66,12 +66,14 @@ async function run(command: Command, args: readonly string[], env: { [name: stri
   return { code, stdout, stderr };
 }
 
+const unserved = 'warning: No agent serves eu-west-1: runs there are missed until one connects.\n';
+
 test('shows a plan, applies it, and then has nothing to do', async () => {
   const first = await run(plan, []);
   expect([first.code, first.stdout]).toEqual([
     2,
     '+ create  alert-channel/mail\n+ create  check/home\n+ create  snippet/login\n+ create  variable/token\n' +
-      '4 to create, 0 to update, 0 to delete, 0 to detach\n',
+      `4 to create, 0 to update, 0 to delete, 0 to detach\n${unserved}`,
   ]);
   const applied = await run(apply, []);
   expect([applied.code, applied.stderr.replaceAll(/\d+ %\n/g, '')]).toEqual([0, '']);
@@ -86,7 +88,8 @@ test('shows differences of each property, and names secrets', async () => {
   const { stdout } = await run(plan, [], { SHOP_TOKEN: 'another-secret-value' });
   expect(stdout).toBe(
     '~ update  check/home\n    muted: false → true\n    tags: ["shop"] → []\n' +
-      '~ update  variable/token\n    value: (secret value)\n0 to create, 2 to update, 0 to delete, 0 to detach\n',
+      '~ update  variable/token\n    value: (secret value)\n0 to create, 2 to update, 0 to delete, 0 to detach\n' +
+      unserved,
   );
 });
 
@@ -124,6 +127,27 @@ test('names file, line, field and remedy without a service', async () => {
       expect.stringMatching(/^checks\/twice\.yaml:2: logicalId login is/),
     ]),
   );
+});
+
+test.each([
+  { what: 'an alias without an anchor', text: 'kind: check\nlogicalId: a\ntags: *none\n', line: 1 },
+  { what: 'an alias inside of what it names', text: 'logicalId: a\n---\nkind: &k [*k]\n', line: 3 },
+  {
+    what: 'aliases that become billions of texts',
+    text: `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from('bcdefghi', (name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'[index]}`).join()}]`).join('\n')}\n`,
+    line: 1,
+  },
+])('names the file of $what, and ends', async ({ text, line }) => {
+  await write({ 'checks/odd.yaml': text });
+  const { code, stderr } = await run(validate, []);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`checks/odd.yaml:${line}: `);
+  expect(stderr).toContain('Correct the aliases and the nesting.');
+});
+
+test("names what is wrong with the project's own file", async () => {
+  await write({ 'project.yaml': 'logicalId: shop\nprojectName: [Shop\n' });
+  await expect(run(validate, [])).rejects.toThrow(/^project\.yaml:\d+: /);
 });
 
 test('names file and line of what only the service can refuse, and a missing variable', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { resultLine, resultReport } from '../../../src/commands/run/report.ts';
 import type { Result } from '../../../src/protocol/result.ts';
 import { reasonOf } from '../../../src/protocol/reasons.ts';
+import { show, startSslLab } from '../../helpers/network/ssl-lab.ts';
 
 const passed: Result = {
   jobId: 'j',
@@ -79,14 +80,12 @@ test('a failed one after a retry: reason, assertions, addresses, certificate, lo
         { status: 200, url: 'http://a.test/next' },
       ],
       response: { status: 200, statusText: 'OK' },
-      tls: {
-        certificate: {
-          daysRemaining: 12,
-          subject: 'CN=a.test',
-          issuer: 'CN=ca',
-          protocol: 'TLSv1.3',
-          cipher: 'X',
-        },
+      certificate: {
+        daysRemaining: 12,
+        subject: 'CN=a.test',
+        issuer: 'CN=ca',
+        protocol: 'TLSv1.3',
+        cipher: 'X',
       },
     },
     log: [{ time: 1, level: 'warn', msg: 'careful' }],
@@ -118,6 +117,59 @@ test('terminal control sequences are removed', () => {
 test('an expired certificate counts its days', () => {
   const details = { certificate: { daysRemaining: -10, subject: 'CN=a', issuer: 'CN=b' } };
   expect(resultReport('x', [{ ...passed, details }])).toContain('expired 10 days ago, CN=a, issued by CN=b');
+});
+
+test('a script check shows the certificate of sslCheckDomain, and a client certificate is not taken for it', () => {
+  const certificate = { daysRemaining: 5, subject: 'CN=b', issuer: 'CN=c', protocol: 'TLSv1.3', cipher: 'X' };
+  const details = { sslCheck: { host: 'b.test', certificate } };
+  expect(resultReport('x', [{ ...passed, checkType: 'BROWSER', details }])).toContain(
+    'certificate   5 days left, CN=b, issued by CN=c\n              TLSv1.3, X\n',
+  );
+  const own = {
+    clientCertificate: { daysRemaining: 99, subject: 'CN=me', issuer: 'CN=mine' },
+    certificate: null,
+  };
+  expect(resultReport('x', [{ ...passed, details: own }])).not.toContain('certificate ');
+});
+
+test('an SSL check shows the first certificate of its chain to expire', async () => {
+  const lab = await startSslLab();
+  try {
+    const leaf = await lab.leaf({ name: 'good.test', to: 41 });
+    const port = await lab.serve(show(leaf, lab.middle));
+    const { details } = await lab.check(port);
+    const report = resultReport('x', [{ ...passed, checkType: 'SSL', details }]);
+    expect(report).toMatch(/certificate {3}4[01] days left, CN=good\.test, issued by CN=Middle\n/);
+  } finally {
+    await lab.close();
+  }
+});
+
+test('a gRPC check shows what it called and got, without control characters', () => {
+  const details = {
+    reflectionMs: 2.04,
+    response: {
+      grpcMethod: 'shop.Shop/Get',
+      grpcStatusName: 'NOT_FOUND',
+      grpcStatusMessage: 'no \u001b[2J lamp',
+      healthStatusLabel: null,
+      responseMessage: '{"price":12}',
+      messages: 2,
+      metadata: [{ key: 'x-served-by', value: 'shop-1' }],
+      trailers: [{ key: 'x-cost', value: '3' }],
+    },
+  };
+  const report = resultReport('x', [{ ...passed, checkType: 'GRPC', details }]);
+  expect(report).toContain(
+    `method        shop.Shop/Get
+status        NOT_FOUND: no  [2J lamp
+message       {"price":12}
+messages      2
+reflection    2.0 ms
+metadata      x-served-by: shop-1
+trailer       x-cost: 3
+`,
+  );
 });
 
 test('pings are counted', () => {

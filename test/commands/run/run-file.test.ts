@@ -130,7 +130,7 @@ test('rules beyond the schema are reported too', () => {
 });
 
 test('a file without a known type names the types', () => {
-  const types = 'must be one of URL, API, TCP, DNS, ICMP, SSL';
+  const types = 'must be one of URL, API, TCP, DNS, ICMP, SSL, GRPC, TRACEROUTE';
   expect(errorsOf({ checkType: 'HEARTBEAT' })).toEqual({ checkType: [types] });
   expect(errorsOf({})).toEqual({ checkType: [`is required: it ${types}`] });
   expect(errorsOf({ checkType: 'BROWSER', script: 'x' })).toEqual({

@@ -150,7 +150,7 @@ describe('native traces', () => {
     expect(native.openTrace(4, true, '::1', 1, question, nothing)).toBe(-22);
     const trace = native.openTrace(4, false, '127.0.0.1', 1, question, nothing);
     if (typeof trace === 'number') throw new Error(String(trace));
-    expect(() => native.sendProbe(trace, 128, 1)).toThrow(TypeError);
+    expect(() => native.sendProbe(trace, 1024, 1)).toThrow(TypeError);
     expect(() => native.sendProbe(trace, 0, 0)).toThrow(TypeError);
     expect(native.sendProbe(trace, 0, 1)).toBe(0);
     expect(native.sendProbe(trace, 0, 1)).toBe(-16);

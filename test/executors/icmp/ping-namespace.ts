@@ -45,8 +45,10 @@ if (canUseNamespaces && !canGrantByFile) {
 
 export type ChildFolder = { withAddon: string; withoutAddon: string; remove: () => void };
 
-/** ping-child.ts compiled where every user may read it, once with the addon and once without. */
-export function compileChild(): ChildFolder {
+const pingChild = join(root, 'test', 'executors', 'icmp', 'ping-child.ts');
+
+/** A program compiled where every user may read it, once with the addon and once without. */
+export function compileChild(program = pingChild): ChildFolder {
   const folder = mkdtempSync(join(tmpdir(), 'location-agent-ping-'));
   chmodSync(folder, 0o755);
   const withoutAddon = join(folder, 'without');
@@ -60,7 +62,7 @@ export function compileChild(): ChildFolder {
       typeRoots: [join(root, 'node_modules', '@types')],
     },
     include: [join(root, 'src', '**', '*.d.ts')],
-    files: [join(root, 'test', 'executors', 'icmp', 'ping-child.ts')],
+    files: [program],
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
   execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', folder], {

@@ -18,6 +18,10 @@ export type LoopOptions = {
   /** Inputs so far → whether to go on. */
   goesOn: (executions: number) => boolean;
   coverage?: Coverage;
+  /** Inputs of earlier runs, which are seeds too. */
+  kept?: readonly Buffer[];
+  /** Called with each input that reached new code. */
+  onNew?: (data: Buffer) => void;
   /** Called before each input. */
   onInput?: (data: Buffer) => void;
   /** Called after each input. */
@@ -46,11 +50,11 @@ export async function seedsOf(target: Target): Promise<Buffer[]> {
 
 /** Runs inputs through a target: first its seeds, then changed ones, until `goesOn` says no or one fails. */
 export async function runLoop(target: Target, options: LoopOptions): Promise<LoopEnd> {
-  const { coverage, onInput, onDone } = options;
+  const { coverage, onInput, onDone, onNew } = options;
   const mutator = createMutator(options.seed);
   const maxBytes = target.maxBytes ?? defaultMaxBytes;
   const dictionary = (target.dictionary ?? []).map((word) => Buffer.from(word as string));
-  const corpus = await seedsOf(target);
+  const corpus = [...(await seedsOf(target)), ...(options.kept ?? [])];
   const seeds = corpus.length;
   const end: LoopEnd = { executions: 0, corpus: 0, blocks: 0, seedBlocks: 0, failure: null };
 
@@ -79,12 +83,18 @@ export async function runLoop(target: Target, options: LoopOptions): Promise<Loo
     for (const input of inputs) {
       coverage.reset();
       if (!(await one(input))) return false;
-      if (coverage.takeNew() > 0 && corpus.length < maxCorpus) corpus.push(input);
+      if (coverage.takeNew() === 0 || corpus.length >= maxCorpus) continue;
+      corpus.push(input);
+      onNew?.(input);
     }
     return true;
   };
 
-  for (const input of corpus.slice(0, seeds)) if (!(await one(input))) return closed(end);
+  for (const input of corpus.slice(0, seeds)) {
+    if (!(await one(input))) return closed(end);
+    // Many inputs of earlier runs take a while.
+    if (coverage !== undefined && !options.goesOn(end.executions)) break;
+  }
   coverage?.takeNew();
   end.seedBlocks = coverage?.total() ?? 0;
   while (options.goesOn(end.executions)) {

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { addSpent, spentSoFar } from './kept.ts';
 import type { WorkerReport, WorkerTask } from './worker.ts';
 
 /**
@@ -10,8 +11,9 @@ import type { WorkerReport, WorkerTask } from './worker.ts';
  * without bounds. Exit codes: 0 no finding, 1 a finding, 2 wrong arguments.
  */
 
-/** Milliseconds without a new input that count as a hang. */
+/** Milliseconds of processor time for one input that count as a hang, and of waiting: a busy machine is no hang. */
 const hangMs = 20_000;
+const stillMs = 120_000;
 const heapMb = 512;
 /** Bytes that the process may grow by during one target, outside the heap of its thread as well. */
 const residentMb = 1024;
@@ -27,6 +29,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: '1' },
     input: { type: 'string' },
+    corpus: { type: 'string' },
   },
 });
 const built = JSON.parse(readFileSync(join(values.folder, 'targets.json'), 'utf8')) as {
@@ -80,7 +83,11 @@ async function runTarget(name: string, module: string): Promise<Finding[]> {
     memory.set(input);
     words[1] = input.length;
   }
-  const task: WorkerTask = { module, seed, seconds, replay, shared };
+  const corpus = values.corpus === undefined || replay ? null : join(values.corpus, name);
+  // Each part of a long run makes other inputs.
+  const part = corpus === null ? 0 : spentSoFar(corpus).runs;
+  const task: WorkerTask = { module, seed: seed + part * 1_000_003, seconds, replay, corpus, shared };
+  const startedAt = performance.now();
   const worker = new Worker(join(values.folder, 'worker.js'), {
     workerData: task,
     resourceLimits: { maxOldGenerationSizeMb: heapMb },
@@ -89,15 +96,24 @@ async function runTarget(name: string, module: string): Promise<Finding[]> {
   const found: Finding[] = [];
   const residentBefore = process.memoryUsage.rss();
   let mostResident = residentBefore;
-  let [last, lastAt, executions] = [-1, performance.now(), 0];
+  let [last, lastAt, spentAt, executions] = [-1, performance.now(), 0, 0];
+  let isOver = false;
   const fail = (kind: string, text: string): void => {
+    if (isOver) return;
+    isOver = true;
     found.push({ kind, text, input: current() });
     void worker.terminate();
   };
   const watch = setInterval(() => {
     const count = Atomics.load(words, 0);
-    if (count !== last) [last, lastAt] = [count, performance.now()];
-    else if (performance.now() - lastAt > hangMs) fail('hang', `no end after ${hangMs / 1000} s`);
+    const { user, system } = process.cpuUsage();
+    const spentMs = (user + system) / 1000;
+    const waitedMs = performance.now() - lastAt;
+    if (count !== last) [last, lastAt, spentAt] = [count, performance.now(), spentMs];
+    // Before the first input, the target is being loaded.
+    else if (count > 0 && (spentMs - spentAt > hangMs || waitedMs > stillMs)) {
+      fail('hang', `no end after ${Math.round(waitedMs / 1000)} s`);
+    }
     const resident = process.memoryUsage.rss();
     mostResident = Math.max(mostResident, resident);
     if (resident - residentBefore > residentMb * 1024 * 1024) {
@@ -130,6 +146,13 @@ async function runTarget(name: string, module: string): Promise<Finding[]> {
   });
   await new Promise<void>((resolve) => worker.on('exit', () => resolve()));
   clearInterval(watch);
+  if (corpus !== null) {
+    const took = (performance.now() - startedAt) / 1000;
+    const sum = addSpent(corpus, { seconds: took, executions });
+    process.stdout.write(
+      `${name}: ${(sum.seconds / 60).toFixed(1)} minutes and ${sum.executions} inputs in ${sum.runs} runs\n`,
+    );
+  }
   if (found.length > 0) process.stdout.write(`${name}: stopped after ${executions} inputs or more\n`);
   // Of slow inputs only the slowest.
   const slow = found.filter(({ kind }) => kind === 'slow');

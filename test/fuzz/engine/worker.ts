@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createCoverage } from './coverage.ts';
+import { keptInputs, keepInput } from './kept.ts';
 import { runLoop } from './loop.ts';
 import { defaultMaxMs, type Target } from './target.ts';
 
@@ -12,6 +13,8 @@ export type WorkerTask = {
   seconds: number;
   /** Whether only the input in the memory is run. */
   replay: boolean;
+  /** The folder of inputs that reached new code; null = they are not kept. */
+  corpus: string | null;
   shared: SharedArrayBuffer;
 };
 
@@ -61,12 +64,16 @@ if (task.replay) {
   );
   const until = performance.now() + task.seconds * 1000;
   const maxMs = target.maxMs ?? defaultMaxMs;
+  const { corpus } = task;
   let start = now();
   let slowestMs = 0;
   let reportedAt = 0;
   const end = await runLoop(target, {
     seed: task.seed,
     coverage,
+    ...(corpus === null
+      ? {}
+      : { kept: keptInputs(corpus), onNew: (input: Buffer) => keepInput(corpus, input) }),
     goesOn: (executions) => {
       const at = performance.now();
       if (at - reportedAt > 1000) {
@@ -89,11 +96,11 @@ if (task.replay) {
       }
     },
   });
-  const { executions, corpus, blocks, seedBlocks, failure } = end;
+  const { executions, blocks, seedBlocks, failure } = end;
   report({
     kind: 'end',
     executions,
-    corpus,
+    corpus: end.corpus,
     blocks,
     seedBlocks,
     slowestMs,

@@ -1,3 +1,4 @@
+import { certificateExpiryOf } from '../../../src/protocol/certificate-expiry.ts';
 import { createAlertTimers } from '../../../src/service/alerting/alert-timers.ts';
 import { createAlertFollower } from '../../../src/service/alerting/follow-alerts.ts';
 import type { AlertIncidents } from '../../../src/service/alerting/raise-alerts.ts';
@@ -45,7 +46,6 @@ export async function endRuns(db: Db, runs: readonly Run[]): Promise<string[]> {
     parts.map(({ status, location = 'here', details = {}, message, code = 'TIMEOUT' }): ResultToStore => {
       const id = uuidv7(at);
       runIds.set(id, runId);
-      const certificate = details['certificate'] as { daysRemaining?: number } | undefined; // as tests give it
       return {
         id,
         startedAt: at,
@@ -68,7 +68,7 @@ export async function endRuns(db: Db, runs: readonly Run[]): Promise<string[]> {
         attempts: 0,
         reason: message === undefined ? null : toJsonb({ code, owner: 'target', message }),
         body: toJsonb({ assertions: [], timings: null, details, artifacts: [], log: [] }),
-        sslDaysRemaining: certificate?.daysRemaining ?? null,
+        sslDaysRemaining: certificateExpiryOf(details)?.daysRemaining ?? null,
       };
     }),
   );

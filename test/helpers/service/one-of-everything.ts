@@ -88,6 +88,8 @@ const parameters: readonly [prefix: string, parameter: string, id: string][] = [
   ['/v1/analytics/browser-', 'id', 'check/browser'],
   ['/v1/analytics/icmp-', 'id', 'check/icmp'],
   ['/v1/analytics/ssl/', 'id', 'check/ssl'],
+  ['/v1/analytics/grpc-', 'id', 'check/grpc'],
+  ['/v1/analytics/traceroute/', 'id', 'check/traceroute'],
   ['/v1/analytics/multistep-', 'id', 'check/multistep'],
   ['/v1/analytics/tcp-', 'id', 'check/tcp'],
   ['/v1/analytics/playwright-', 'id', 'check/playwright'],
@@ -105,6 +107,8 @@ const parameters: readonly [prefix: string, parameter: string, id: string][] = [
     'api',
     'browser',
     'dns',
+    'grpc',
+    'traceroute',
     'heartbeat',
     'icmp',
     'multistep',
@@ -228,11 +232,14 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
     tcp: { ...at, request: { hostname: 'db.example', port: 5432 } },
     icmp: { ...at, request: { hostname: 'gateway.example' } },
     ssl: { ...at, request: { sslConfig: { hostname: 'shop.example' } } },
+    traceroute: { ...at, request: { url: 'shop.example' } },
+    grpc: { ...at, request: { url: 'shop.example', port: 443, grpcConfig: { mode: 'HEALTH' } } },
     heartbeat: { name: 'Backup', heartbeat: { period: 1, periodUnit: 'hours' } },
     agentic: { name: 'Buy', locations: ['eu-west-1'], prompt: 'Buy a book.' },
   };
   for (const [type, body] of Object.entries(checks)) {
     const made = await make(`/v1/checks/${type}`, body);
+    if (type !== 'heartbeat') bodies.set(`/v1/checks/${type}/try`, body);
     ids[`check/${type}`] = idOf(made);
     if (type === 'heartbeat') ids['pingToken'] = idOf(made['heartbeat'] as Fields, 'pingToken');
   }

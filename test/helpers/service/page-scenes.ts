@@ -29,11 +29,21 @@ const of = (name: string, path: Scene['path'], open?: Scene['open']): Scene => (
   ...(open === undefined ? {} : { open }),
 });
 
-const types = 'URL API BROWSER MULTI_STEP PLAYWRIGHT AGENTIC DNS TCP ICMP HEARTBEAT'.split(' ');
+const types =
+  'URL API BROWSER MULTI_STEP PLAYWRIGHT AGENTIC DNS TCP ICMP SSL GRPC TRACEROUTE HEARTBEAT'.split(' ');
 const slug = (type: string) => type.toLowerCase().replace('_', '');
 const channelTypes = 'EMAIL WEBHOOK CHAT_A CHAT_A_APP SMS CALL PAGING_A PAGING_B'.split(' ');
 const check = ({ ids }: SceneIds, type = 'url') => `/checks/${ids[`check/${type}`]}`;
-const lists = ['/', '/groups', '/alerts', '/incidents', '/maintenance', '/status-pages', '/services'];
+const lists = [
+  '/',
+  '/groups',
+  '/projects',
+  '/alerts',
+  '/incidents',
+  '/maintenance',
+  '/status-pages',
+  '/services',
+];
 const others = ['/locations', '/reports', '/settings'];
 const tabs = {
   '/alerts': ['notifications', 'channels'],
@@ -64,6 +74,17 @@ export const scenes: readonly Scene[] = [
     .map((type) =>
       of(`a run of the type ${type}`, (all) => `${check(all, slug(type))}/runs/${all.shown.runs[type]}`),
     ),
+  of(
+    'a run of an SSL check whose name was not resolved',
+    (all) => `${check(all, 'ssl')}/runs/${all.shown.unresolved}`,
+  ),
+  ...['phases', 'expiry', 'loss', 'shift'].map((view) =>
+    of(
+      `the chart ${view} of a check`,
+      (all) =>
+        `${check(all, { phases: 'dns', expiry: 'ssl', loss: 'icmp', shift: 'browser' }[view])}?chart=${view}`,
+    ),
+  ),
   of('a run that failed', (all) => `${check(all)}/runs/${all.shown.failed}`),
   ...['runs', 'errors', 'alerts', 'settings'].map((tab) =>
     of(`the tab ${tab} of a check`, (all) => `${check(all)}?tab=${tab}`),
@@ -72,6 +93,14 @@ export const scenes: readonly Scene[] = [
   of('the form of a check with errors', () => '/checks/new?type=URL', press('Create the check')),
   of('a group', ({ ids }) => `/groups/${ids['group']}`),
   of('the form of a group', ({ ids }) => `/groups/${ids['group']}/edit`),
+  ...['deployments', 'resources'].map((tab) =>
+    of(`the tab ${tab} of a project`, () => `/projects/shop?tab=${tab}`),
+  ),
+  of(
+    'the history of a test',
+    (all) =>
+      `${check(all, 'playwright')}?history=${encodeURIComponent('[chromium] shop.spec.ts › searches')}`,
+  ),
   of('an incident', ({ ids }) => `/incidents/${ids['statusPageIncident']}`),
   of('a maintenance window', ({ ids }) => `/maintenance/${ids['maintenanceWindow']}`),
   of('a status page', ({ ids }) => `/status-pages/${ids['statusPage']}`),

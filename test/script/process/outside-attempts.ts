@@ -1,4 +1,5 @@
 import type { Attempt, Layers } from './escape-attempts.ts';
+import { permissionAttempts } from './permission-attempts.ts';
 
 /**
  * Attacks of a script on the files, sockets and kernel interfaces around it, in addition to those of
@@ -173,36 +174,60 @@ const namespaces: Attempt[] = ['user', 'net', 'mount', 'pid', 'ipc', 'uts', 'cgr
 const container: Attempt[] = [
   ...(
     [
-      ['/proc/sysrq-trigger', 'w'],
-      ['/proc/sys/kernel/core_pattern', 'r+'],
-      ['/proc/sys/kernel/modprobe', 'r+'],
-      ['/proc/sys/fs/binfmt_misc/register', 'w'],
-      ['/sys/kernel/uevent_helper', 'r+'],
-      ['/dev/mem', 'r'],
-      ['/dev/kmsg', 'r'],
-      ['/dev/port', 'r+'],
-      ['/dev/vda', 'r'],
-      ['/dev/sda', 'r'],
-      ['/proc/kcore', 'r'],
-      ['/proc/1/root/etc/shadow', 'r'],
-      ['/sys/fs/cgroup/release_agent', 'r+'],
-      ['/sys/fs/cgroup/memory/release_agent', 'r+'],
-      ['/sys/fs/cgroup/cgroup.procs', 'r+'],
-      ['/sys/fs/cgroup/unified/cgroup.procs', 'r+'],
+      { name: 'open /proc/sysrq-trigger', path: '/proc/sysrq-trigger', flags: 'w' },
+      { name: 'open /proc/sys/kernel/core_pattern', path: '/proc/sys/kernel/core_pattern', flags: 'r+' },
+      { name: 'open /proc/sys/kernel/modprobe', path: '/proc/sys/kernel/modprobe', flags: 'r+' },
+      {
+        name: 'open /proc/sys/fs/binfmt_misc/register',
+        path: '/proc/sys/fs/binfmt_misc/register',
+        flags: 'w',
+      },
+      { name: 'open /sys/kernel/uevent_helper', path: '/sys/kernel/uevent_helper', flags: 'r+' },
+      { name: 'open /dev/mem', path: '/dev/mem', flags: 'r' },
+      { name: 'open /dev/kmsg', path: '/dev/kmsg', flags: 'r' },
+      { name: 'open /dev/port', path: '/dev/port', flags: 'r+' },
+      { name: 'open /dev/vda', path: '/dev/vda', flags: 'r' },
+      { name: 'open /dev/sda', path: '/dev/sda', flags: 'r' },
+      { name: 'open /proc/kcore', path: '/proc/kcore', flags: 'r' },
+      { name: 'open /proc/1/root/etc/shadow', path: '/proc/1/root/etc/shadow', flags: 'r' },
+      {
+        name: 'open /var/run/secrets/kubernetes.io/serviceaccount/token',
+        path: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+        flags: 'r',
+      },
+      { name: 'open /etc/kubernetes/admin.conf', path: '/etc/kubernetes/admin.conf', flags: 'r' },
+      { name: 'open /var/log/pods', path: '/var/log/pods', flags: 'r' },
+      {
+        name: 'open /proc/sys/net/ipv4/conf/all/route_localnet',
+        path: '/proc/sys/net/ipv4/conf/all/route_localnet',
+        flags: 'r+',
+      },
+      { name: 'open /sys/fs/cgroup/release_agent', path: '/sys/fs/cgroup/release_agent', flags: 'r+' },
+      {
+        name: 'open /sys/fs/cgroup/memory/release_agent',
+        path: '/sys/fs/cgroup/memory/release_agent',
+        flags: 'r+',
+      },
+      { name: 'open /sys/fs/cgroup/cgroup.procs', path: '/sys/fs/cgroup/cgroup.procs', flags: 'r+' },
+      {
+        name: 'open /sys/fs/cgroup/unified/cgroup.procs',
+        path: '/sys/fs/cgroup/unified/cgroup.procs',
+        flags: 'r+',
+      },
     ] as const
-  ).map(([path, flags]): Attempt => ({
-    name: `open ${path}`,
+  ).map(({ name, path, flags }): Attempt => ({
+    name,
     body: fs(`fs.openSync('${path}', '${flags}')`),
     stopped: (layers) => layers.landlock > 0 || layers.permission || !layers.root,
   })),
   ...[
-    '/var/run/docker.sock',
-    '/run/containerd/containerd.sock',
-    '/run/crio/crio.sock',
-    '/run/podman/podman.sock',
-    '/run/dbus/system_bus_socket',
-  ].map((path): Attempt => ({
-    name: `connect to ${path}`,
+    { name: 'connect to /var/run/docker.sock', path: '/var/run/docker.sock' },
+    { name: 'connect to /run/containerd/containerd.sock', path: '/run/containerd/containerd.sock' },
+    { name: 'connect to /run/crio/crio.sock', path: '/run/crio/crio.sock' },
+    { name: 'connect to /run/podman/podman.sock', path: '/run/podman/podman.sock' },
+    { name: 'connect to /run/dbus/system_bus_socket', path: '/run/dbus/system_bus_socket' },
+  ].map(({ name, path }): Attempt => ({
+    name,
     body: connecting(path),
     stopped: (layers) => mounted(layers) || localSockets(layers),
   })),
@@ -218,6 +243,20 @@ const container: Attempt[] = [
     stopped: () => true,
     needsPrograms: true,
   },
+  ...[
+    { name: 'change a file that it may only read, by a private mapping (CVE-2016-5195)', call: 'dirty_cow' },
+    { name: 'change a file that it may only read, by a pipe (CVE-2022-0847)', call: 'dirty_pipe' },
+    { name: 'replace the program that started it, by /proc/self/exe (CVE-2019-5736)', call: 'own_program' },
+    { name: 'open a file by its handle (CAP_DAC_READ_SEARCH)', call: 'file_handle' },
+    { name: 'load a kernel module', call: 'module' },
+    { name: 'load a BPF program (CVE-2021-3490)', call: 'bpf' },
+    { name: 'mount a file system (CVE-2022-0185, CVE-2022-0492)', call: 'mount' },
+  ].map(({ name, call }): Attempt => ({
+    name,
+    body: system(call, 'READABLE/evaluate.mjs'),
+    stopped: () => true,
+    needsPrograms: true,
+  })),
   {
     name: 'make a device',
     body: system('mknod_device', 'OWN/device'),
@@ -225,59 +264,6 @@ const container: Attempt[] = [
     needsPrograms: true,
   },
 ];
-
-/** Published ways around Node's permission model, on the Nodes that have them. */
-const permissionModel: Attempt[] = [
-  {
-    name: 'read by a Buffer with a path (CVE-2023-32004)',
-    body: fs(`return String(fs.readFileSync(Buffer.from('OWN/../other/secret')))`),
-  },
-  {
-    name: 'read by a Uint8Array (CVE-2023-39332)',
-    body: fs(`return String(fs.readFileSync(new Uint8Array(Buffer.from('OWN/../other/secret'))))`),
-  },
-  {
-    name: 'read after a change of Buffer (CVE-2024-21896)',
-    body: fs(`Buffer.prototype.utf8Write = () => 0; return String(fs.readFileSync('OWN/../other/secret'))`),
-  },
-  {
-    name: 'read by a relative link (CVE-2025-55130)',
-    body: fs(
-      `fs.mkdirSync('OWN/a/b', { recursive: true }); fs.symlinkSync('../../../other', 'OWN/a/b/up'); return String(fs.readFileSync('OWN/a/b/up/secret'))`,
-    ),
-  },
-  {
-    name: "read by the process's binding (CVE-2023-32002, CVE-2023-32558)",
-    body: `const binding = process.binding('fs'); const fd = binding.open('OTHER/secret', 0, 0o666); return fd;`,
-  },
-  {
-    name: 'read by Module._load (CVE-2023-32002)',
-    body: `return require('module')._load('OTHER/secret.json');`,
-  },
-  {
-    name: 'read by fs.openAsBlob (CVE-2023-30583)',
-    body: `return (await (await require('node:fs').openAsBlob('OTHER/secret')).text());`,
-  },
-  {
-    name: 'list by statfs and watch (CVE-2023-30582)',
-    body: `const watcher = require('node:fs').watch('OTHER'); watcher.close();`,
-  },
-  { name: 'list by mkdtemp (CVE-2023-30587)', body: `return require('node:fs').mkdtempSync('OTHER/x');` },
-  {
-    name: 'start the inspector in a worker (CVE-2023-30587)',
-    body: `const { Session } = require('node:inspector'); const { Worker } = require('node:worker_threads'); new Worker('0', { eval: true, execArgv: [] });`,
-    permissionOnly: true,
-  },
-  { name: 'load an engine of OpenSSL (CVE-2023-30586)', body: `require('node:crypto').setEngine('ADDON');` },
-].map(
-  ({ name, body, permissionOnly }: { name: string; body: string; permissionOnly?: boolean }): Attempt => ({
-    name: `permission model: ${name}`,
-    body,
-    stopped: (layers) =>
-      layers.permission ||
-      (layers.landlock > 0 && permissionOnly !== true && !name.startsWith('list by statfs')),
-  }),
-);
 
 /** A body that throws what the system call answered. */
 function system(name: string, target = ''): string {
@@ -296,5 +282,5 @@ export const outsideAttempts: readonly Attempt[] = [
   ...sockets,
   ...namespaces,
   ...container,
-  ...permissionModel,
+  ...permissionAttempts,
 ];

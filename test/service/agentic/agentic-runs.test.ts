@@ -116,6 +116,34 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
       expect((await service.call('GET', `/v1/check-statuses/${checkId}`)).status).toBe(404);
     });
 
+    test('a check that is not saved is tried, with what the account had, and leaves no check', async () => {
+      const { db, service, checks } = bench;
+      const { status, body } = await service.call('POST', '/v1/checks/agentic/try', {
+        body: {
+          name: 'Tried',
+          prompt: 'Buy a hat.',
+          environmentVariables: [{ key: 'T', value: 'hidden-value', secret: true }],
+        },
+      });
+      expect(status).toBe(201);
+      const stored = JSON.stringify(await db.query('select * from checks'));
+      expect([stored.includes('hidden-value'), stored.includes('Buy a hat.')]).toEqual([false, false]);
+      await checks.tick();
+      await checks.idle();
+      const session = await service.call<{ results: Fields[] }>(
+        'GET',
+        `/v1/test-sessions/${String(body['testSessionId'])}`,
+      );
+      const [result] = session.body.results;
+      const path = `/v1/check-results/${String(result?.['checkId'])}/${String(result?.['checkResultId'])}`;
+      expect((await service.call('GET', path)).body).toMatchObject({
+        ...errored,
+        agenticCheckResult: { prompt: 'Buy a hat.' },
+      });
+      const owned = await db.query("select 1 from checks where name = 'Tried' and account_id is not null");
+      expect(owned).toEqual([]);
+    });
+
     test('a waiting run is cancelled at once; deleting the check ends its session', async () => {
       const { service, checkId, checks } = bench;
       const trigger = async () => {

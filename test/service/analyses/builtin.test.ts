@@ -167,6 +167,14 @@ describe('evidence', () => {
     expect(text).toContain('expired 2 days ago');
   });
 
+  test('the certificate that an SSL check has seen', () => {
+    const certificate = { subjectCN: 'a.test', notAfter: '2026-02-27T00:00:00.000Z', daysUntilExpiry: -2 };
+    const details = { daysUntilExpiry: -2, response: { certificate } };
+    expect(said(facts('TLS_ERROR', 'x', { details }))).toContain(
+      'The certificate expired 2 days ago (until 2026-02-27T00:00:00.000Z).',
+    );
+  });
+
   test('the traceroute to the target, and files by name and type', () => {
     const { evidence } = analyseByRules(
       facts('ETIMEDOUT', 'x', {

@@ -17,7 +17,21 @@ const measured: { [T in CheckType]: string[] } = {
   TCP: ['responseTime', 'total', 'dns', 'connection', 'data'],
   DNS: ['responseTime', 'total'],
   ICMP: ['responseTime', 'packetLoss', 'latencyMin', 'latencyMax', 'latencyAvg', 'latencyStdDev'],
-  SSL: ['responseTime', 'handshakeTimeMs', 'daysUntilExpiry', 'keySizeBits'],
+  SSL: [
+    'responseTime',
+    'handshakeTimeMs',
+    'daysUntilExpiry',
+    'tlsVersion',
+    'cipherSuite',
+    'hostnameVerified',
+    'chainTrusted',
+    'ocspStapled',
+    'keySizeBits',
+    'baselineVerdict',
+    'baselineGrade',
+  ],
+  GRPC: ['responseTime', 'total', 'dns', 'connect'],
+  TRACEROUTE: ['responseTime', 'finalHopLatencyAvg', 'totalHops', 'packetLoss'],
   BROWSER: [
     'responseTime',
     'TTFB',
@@ -71,6 +85,17 @@ const bodies: {
       },
     },
     values: { handshakeTimeMs: 12, daysUntilExpiry: 30, keySizeBits: 2048 },
+  },
+  GRPC: {
+    run: {
+      timings: { dns: 2, connect: 3, firstByte: 4, download: 1, remainder: 0, total: 10 },
+      details: { timingPhases: { dns: 2, connect: 8, total: 10 } },
+    },
+    values: { total: 10, dns: 2, connect: 8 },
+  },
+  TRACEROUTE: {
+    run: { details: { finalHopLatency: { avg: 12.5 }, totalHops: 9, packetLoss: 25 } },
+    values: { finalHopLatencyAvg: 12.5, totalHops: 9, packetLoss: 25 },
   },
   BROWSER: {
     run: {
@@ -238,6 +263,84 @@ describe.each(databases)('analytics ($name)', (database) => {
         const empty = `from=${day / 1000 - 86_400}&to=${day / 1000}&metrics=responseTime_p99,availability,responseTime`;
         expect((await figures('API', checkId, empty)).series).toEqual([{ data: [] }]);
         expect((await figures('API', checkId, `${empty}&groupBy=runLocation`)).series).toEqual([]);
+        await rollUp();
+      }
+    });
+
+    test('texts of SSL checks are texts for a run, and numbers for an interval', async () => {
+      const checkId = await create('SSL');
+      const seen = (details: object) => ({ at: start - 5 * hourMs, responseTime: 9, details });
+      const good = {
+        tlsVersion: 'TLS1.3',
+        cipherSuite: 'TLS_AES_256_GCM_SHA384',
+        hostnameVerified: true,
+        chainTrusted: true,
+        daysUntilExpiry: 40,
+        baselineVerdict: 'pass',
+        baselineGrade: 'A-',
+        response: { ocspStapled: true },
+      };
+      const poor = {
+        tlsVersion: 'TLS1.1',
+        cipherSuite: 'TLS_RSA_WITH_AES_128_CBC_SHA256',
+        hostnameVerified: true,
+        chainTrusted: false,
+        daysUntilExpiry: -4,
+        baselineVerdict: 'fail',
+        baselineGrade: 'F',
+        response: { ocspStapled: false },
+      };
+      const none = {
+        tlsVersion: 7,
+        cipherSuite: null,
+        chainTrusted: 'true',
+        baselineVerdict: {},
+        response: [],
+      };
+      await store(checkId, 'SSL', [
+        seen(good),
+        { ...seen(poor), at: start - 4 * hourMs },
+        { ...seen(none), at: start - 3 * hourMs },
+      ]);
+      const names = Object.keys(good)
+        .filter((name) => name !== 'response')
+        .concat('ocspStapled');
+      for (let round = 0; round < 2; round++) {
+        const { series } = await figures('SSL', checkId, `metrics=${names.join(',')}`);
+        expect(series[0]?.data).toEqual([
+          {
+            timestamp: expect.any(String) as string,
+            ...good,
+            hostnameVerified: 1,
+            chainTrusted: 1,
+            response: undefined,
+            ocspStapled: 1,
+          },
+          {
+            timestamp: expect.any(String) as string,
+            ...poor,
+            hostnameVerified: 1,
+            chainTrusted: 0,
+            daysUntilExpiry: 0,
+            response: undefined,
+            ocspStapled: 0,
+          },
+        ]);
+        const averages = await figures(
+          'SSL',
+          checkId,
+          `metrics=${names.map((name) => `${name}_avg`).join(',')}`,
+        );
+        expect(averages.series[0]?.data[0]).toMatchObject({
+          tlsVersion_avg: 1.2,
+          cipherSuite_avg: 192,
+          hostnameVerified_avg: 1,
+          chainTrusted_avg: 0.5,
+          ocspStapled_avg: 0.5,
+          daysUntilExpiry_avg: 20,
+          baselineVerdict_avg: 1,
+          baselineGrade_avg: 1,
+        });
         await rollUp();
       }
     });

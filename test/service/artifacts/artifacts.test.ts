@@ -205,6 +205,35 @@ describe.each(databases)('artifacts: $name', (database) => {
       }
     });
 
+    it('is downloaded in ranges, as players of videos do', async () => {
+      const bytes = randomBytes(1000);
+      await send(bytes);
+      const path = await report([listed()]);
+      const read = (range: string, more: Record<string, string> = {}) =>
+        fetch(`${api.url}${path}/assets/trace.zip`, {
+          headers: { authorization: `Bearer ${api.account.key}`, range, ...more },
+        });
+      const part = await read('bytes=100-199');
+      expect([part.status, part.headers.get('content-range'), part.headers.get('accept-ranges')]).toEqual([
+        206,
+        'bytes 100-199/1000',
+        'bytes',
+      ]);
+      expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(100, 200))).toBe(true);
+      const rest = await read('bytes=-10', { 'if-range': part.headers.get('etag') ?? '' });
+      expect([rest.status, (await rest.arrayBuffer()).byteLength]).toEqual([206, 10]);
+      for (const [range, more] of [
+        ['bytes=5-1', {}],
+        ['bytes=0-1,5-6', {}],
+        ['lines=1', {}],
+        ['bytes=0-1', { 'if-range': '"another"' }],
+      ] as const) {
+        const whole = await read(range, more);
+        expect([whole.status, (await whole.arrayBuffer()).byteLength], range).toEqual([200, 1000]);
+      }
+      expect((await read('bytes=1000-')).status).toBe(416);
+    });
+
     it('is sent twice without harm, and never replaced', async () => {
       const bytes = randomBytes(1000);
       expect((await send(bytes)).status).toBe(201);

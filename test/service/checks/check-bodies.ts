@@ -12,6 +12,8 @@ export const minimalRequests: { readonly [T in ProbeType]: { [field: string]: un
   DNS: { query: 'shop.example' },
   ICMP: { hostname: 'gateway.example' },
   SSL: { sslConfig: { hostname: 'shop.example' } },
+  GRPC: { url: 'orders.example', port: 50_051, grpcConfig: { method: 'shop.Orders/Get' } },
+  TRACEROUTE: { url: 'shop.example' },
 };
 
 export function minimalBody(type: ProbeType, fields: { [field: string]: unknown } = {}) {
@@ -81,6 +83,44 @@ const storedRequests: { readonly [T in ProbeType]: { [field: string]: unknown } 
     sslClientCertificateId: null,
     assertions: [],
   },
+  GRPC: {
+    url: 'orders.example',
+    port: 50_051,
+    ipFamily: 'IPv4',
+    skipSSL: false,
+    timeout: 60,
+    grpcConfig: {
+      mode: 'BEHAVIOR',
+      tls: true,
+      serverName: null,
+      clientCertificateMode: null,
+      metadata: [],
+      method: 'shop.Orders/Get',
+      serviceDefinition: 'REFLECTION',
+      protoContent: '',
+      descriptorSet: '',
+      message: '',
+      service: '',
+      watch: false,
+      compression: 'none',
+      maxMessageBytes: 4_194_304,
+      maxMessages: 100,
+    },
+    grpcClientCertificateId: null,
+    assertions: [],
+  },
+  TRACEROUTE: {
+    url: 'shop.example',
+    protocol: 'TCP',
+    port: 443,
+    ipFamily: 'IPv4',
+    maxHops: 30,
+    maxUnknownHops: 15,
+    queries: 3,
+    ptrLookup: true,
+    timeout: 10,
+    assertions: [],
+  },
 };
 
 const typeDefaults: { readonly [T in ProbeType]: { [field: string]: unknown } } = {
@@ -96,6 +136,8 @@ const typeDefaults: { readonly [T in ProbeType]: { [field: string]: unknown } } 
     sslCheckDomain: null,
   },
   SSL: { degradedResponseTime: 3000, maxResponseTime: 10_000, sslCheckDomain: null },
+  GRPC: { degradedResponseTime: 10_000, maxResponseTime: 20_000, sslCheckDomain: null },
+  TRACEROUTE: { degradedResponseTime: 3000, maxResponseTime: 5000, sslCheckDomain: null },
 };
 
 /** What the service answers to the smallest body; the id is the caller's to add. */

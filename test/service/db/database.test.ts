@@ -60,6 +60,77 @@ describe.each(databases)('database: $name', (database) => {
       ]);
     });
 
+    it('takes every text, list and object as a parameter', async () => {
+      const texts = ['', 'NULL', '{a,b}', '"\\\n', '\u{1F600}', '$1', "'; drop table x; --"];
+      const [row] = await db.query(
+        `select $1::text[] as texts, $2::text as backslashes, $3::integer[][] as nested, $4::jsonb as object,
+           $5::bytea[] as files, $6::text[] as none, $7::text as missing, $8::boolean[] as answers`,
+        [texts, '\\x00', [[1], [2]], { a: ['"'] }, [Buffer.from('"')], [], undefined, [true, false]],
+      );
+      expect(row).toEqual({
+        texts,
+        backslashes: '\\x00',
+        nested: [[1], [2]],
+        object: { a: ['"'] },
+        files: [Buffer.from('"')],
+        none: [],
+        missing: null,
+        answers: [true, false],
+      });
+    });
+
+    it.each([
+      { what: 'a statement that is wrong', sql: 'select no_such_column', params: [], state: '42703' },
+      { what: 'a value of another type', sql: 'select $1::integer', params: ['many'], state: '22P02' },
+      { what: 'a text with a zero byte', sql: 'select $1::text', params: ['a\0b'], state: '22021' },
+      { what: 'a parameter too few', sql: 'select $1::text, $2::text', params: ['a'], state: '08P01' },
+      { what: 'two statements at once', sql: 'select 1; select 2', params: [''], state: '42601' },
+    ])('refuses $what, and continues', async ({ sql, params, state }) => {
+      const error = await db.query(sql, params).catch((thrown: unknown) => thrown);
+      expect(sqlState(error)).toBe(state);
+      expect(await db.query('select 1 as one')).toEqual([{ one: 1 }]);
+      const inside = db.tx(async (tx) => {
+        await tx.query(sql, params).catch(() => undefined);
+        return tx.query('select 1 as one');
+      });
+      expect(sqlState(await inside.catch((thrown: unknown) => thrown))).toBe('25P02');
+      expect(await db.query('select 1 as one')).toEqual([{ one: 1 }]);
+    });
+
+    it('runs statements of one transaction that are sent at once one after the other, and keeps others out', async () => {
+      await db.exec('create table counted (n integer)');
+      const [inside, outside] = await Promise.all([
+        db.tx(async (tx) => {
+          await Promise.all([1, 2, 3].map((n) => tx.query('insert into counted values ($1)', [n])));
+          return tx.query('select n from counted order by n');
+        }),
+        db.query<{ count: number }>('select count(*) from counted'),
+      ]);
+      expect(inside).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+      expect([0, 3]).toContain(outside[0]?.count);
+    });
+
+    it('repeats a statement in a transaction as often as it is sent, also when its table changes meanwhile', async () => {
+      await db.exec('create table repeated (n integer)');
+      const insert = 'insert into repeated (n) values ($1) returning n';
+      const read = 'select * from repeated where n = $1';
+      await db.tx(async (tx) => {
+        for (let n = 0; n < 40; n++) {
+          expect(await tx.query(insert, [n])).toEqual([{ n }]);
+          expect(await tx.query(read, [n])).toEqual([{ n }]);
+        }
+        await tx.exec('create index repeated_n on repeated (n)');
+        expect(await tx.query(read, [39])).toEqual([{ n: 39 }]);
+      });
+      const failing = db.tx(async (tx) => {
+        for (let n = 0; n < 30; n++) await tx.query(insert, [n]);
+        await tx.query(insert, ['many']);
+      });
+      expect(sqlState(await failing.catch((thrown: unknown) => thrown))).toBe('22P02');
+      expect(await db.query('select count(*) from repeated')).toEqual([{ count: 40 }]);
+      expect(await db.query('select count(*) from pg_prepared_statements')).toEqual([{ count: 0 }]);
+    });
+
     it('rolls a failed transaction back, and names the error by its SQLSTATE', async () => {
       await db.exec('create table rolled (n integer primary key); insert into rolled values (1)');
       const failed = db.tx(async (tx) => {

@@ -116,6 +116,7 @@ describe('statements of the embedded database at a realistic volume', () => {
           hasFailures: null,
           status: null,
           resultType: 'FINAL',
+          sequenceId: null,
           from: null,
           to: null,
           limit: 100,

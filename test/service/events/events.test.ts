@@ -192,6 +192,90 @@ describe.each(databases)('live events ($name)', (database) => {
       expect(foreign.events).toEqual([]);
     });
 
+    test('incidents, maintenance, status pages, services, groups and notifications arrive', async () => {
+      const own = await stream();
+      const foreign = await stream(near.foreign.key);
+      type Made = { id: string | number };
+      const make = async (path: string, body: object) =>
+        (await near.call<Made>('POST', path, { body })).body.id;
+      const group = await make('/v2/check-groups', { name: 'Shop' });
+      const groupPath = `/v2/check-groups/${group}`;
+      await near.call('PUT', groupPath, { body: { muted: true } });
+      await near.call('DELETE', groupPath);
+      const service = await make('/v1/status-pages/services', { name: 'Cart' });
+      const page = await make('/v1/status-pages', { name: 'Status', url: `u${uuidv7()}`, cards: [] });
+      const incident = await make('/v1/status-pages/incidents', {
+        name: 'Down',
+        severity: 'MAJOR',
+        services: [{ id: service }],
+        incidentUpdates: [{ status: 'INVESTIGATING', description: 'We look.', notifySubscribers: false }],
+      });
+      const window = await make('/v1/maintenance-windows', {
+        name: 'Move',
+        startsAt: '2027-03-04T05:06',
+        endsAt: '2027-03-04T06:06',
+        timezone: 'UTC',
+      });
+      await near.call('DELETE', `/v1/maintenance-windows/${window}`);
+      const notification = uuidv7();
+      await db.query(
+        `insert into alert_notifications (id, account_id, channel_id, channel_type, alert_type, alert_config, created_at)
+         values ($1, $2, 1, 'WEBHOOK', 'ALERT_FAILURE', '{}', now())`,
+        [notification, near.account.id],
+      );
+      await db.query(`update alert_notifications set told = '{a}' where id = $1`, [notification]);
+      await db.query(`update alert_notifications set status = 'SUCCESS' where id = $1`, [notification]);
+      await vi.waitFor(() => expect(own.events.at(-1)?.data['status']).toBe('SUCCESS'), patient);
+      const of = (kind: string) => own.events.filter(({ event }) => event === kind).map(({ data }) => data);
+      expect(of('group')).toEqual([
+        { id: group, change: 'created' },
+        { id: group, change: 'updated' },
+        { id: group, change: 'deleted' },
+      ]);
+      expect(of('service')).toEqual([{ id: service, change: 'created' }]);
+      expect(of('page')).toEqual([{ id: page, change: 'created' }]);
+      expect(of('incident')[0]).toEqual({ id: incident, change: 'created' });
+      expect(of('incident')).toContainEqual({ id: incident, change: 'updated' });
+      expect(of('maintenance')).toEqual([
+        { id: window, change: 'created' },
+        { id: window, change: 'deleted' },
+      ]);
+      const told = { id: notification, checkId: null };
+      expect(of('notification')).toEqual([
+        { ...told, status: 'IN_PROGRESS' },
+        { ...told, status: 'SUCCESS' },
+      ]);
+      expect(foreign.events).toEqual([]);
+    });
+
+    test('updates of incidents and of maintenance, and deployments, arrive', async () => {
+      const own = await stream();
+      const window = await near.call<{ id: number }>('POST', '/v1/maintenance-windows', {
+        body: { name: 'Move', startsAt: '2027-03-04T05:06', endsAt: '2027-03-04T06:06', timezone: 'UTC' },
+      });
+      const path = `/v1/maintenance-windows/${window.body.id}/occurrences`;
+      const [first] = (await near.call<{ id: string }[]>('GET', `${path}?from=2027-03-01`)).body;
+      await near.call('POST', `${path}/${first?.id}/cancel`, { body: {} });
+      await db.query(
+        `insert into projects (id, account_id, logical_id, name, created_at) values ($1, $2, 'site', 'Site', now())`,
+        [uuidv7(), near.account.id],
+      );
+      await vi.waitFor(
+        () =>
+          expect(own.events.at(-1)).toMatchObject({
+            event: 'deployment',
+            data: { id: 'site', change: 'created' },
+          }),
+        patient,
+      );
+      expect(
+        own.events.filter(({ event }) => event === 'maintenance').map(({ data }) => data),
+      ).toContainEqual({
+        id: window.body.id,
+        change: 'updated',
+      });
+    });
+
     test('a stream of one check has only its events', async () => {
       const { id: accountId } = near.account;
       const [one, other] = [uuidv7(), uuidv7()];

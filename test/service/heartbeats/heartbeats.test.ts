@@ -203,6 +203,14 @@ describe.each(databases)('heartbeats: $name', (database) => {
       });
     });
 
+    it('a ping counts whatever its content type says', async () => {
+      const heartbeat = await create();
+      for (const type of ['', 'json', 'text/plain; charset', '"']) {
+        const init = { method: 'POST', headers: { 'content-type': type }, body: 'x' };
+        expect((await ping(heartbeat, init)).status, type).toBe(200);
+      }
+    });
+
     it('a ping that was expected while the service was away has its whole grace time when it is back', async () => {
       const waiting = await create();
       const silentOne = await create();

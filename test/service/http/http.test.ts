@@ -300,9 +300,9 @@ describe('the document', () => {
         .filter((parameter) => parameter.in === 'query' && parameter.required === true)
         .map((parameter) => `${name} ${parameter.name}`),
     );
-    // What the specification says of analytics, and a range that has no default.
+    // What the specification says of analytics, a range that has no default, and what a preview is of.
     const needed =
-      /^get \/v1\/(analytics\/([a-z]+-(checks|monitors)|ssl)\/\{id\} metrics|private-locations\/\{id\}\/metrics (from|to))$/;
+      /^get \/v1\/(analytics\/([a-z]+-(checks|monitors)|ssl|traceroute)\/\{id\} metrics|private-locations\/\{id\}\/metrics (from|to)|status-pages\/previews\/page token)$/;
     expect(queries.filter((query) => !needed.test(query))).toEqual([]);
     const required = operationsOf.map(({ name, operation }) => [
       name,
@@ -310,7 +310,17 @@ describe('the document', () => {
         operation.requestBody?.content['application/json']?.schema.$ref?.split('/').at(-1) ?? ''
       ]?.required,
     ]);
-    expect(Object.fromEntries(required.filter(([, fields]) => fields !== undefined))).toEqual({
+    const marked = Object.fromEntries(required.filter(([, fields]) => fields !== undefined)) as {
+      [name: string]: string[];
+    };
+    // A try takes the body of a new check.
+    for (const [name, fields] of Object.entries(marked).filter(([name]) => name.endsWith('/try'))) {
+      expect([name, fields]).toEqual([name, marked[name.replace(/\/try$/, '')]]);
+      delete marked[name];
+    }
+    expect(marked).toEqual({
+      'post /v1/checks': ['checkType'],
+      'post /v1/status-pages/previews': ['name', 'url'],
       'post /v1/projects/deploy': ['project', 'resources'],
       'post /v1/projects/test': ['project', 'resources'],
       'post /v1/checks/agentic': ['name', 'prompt'],
@@ -319,6 +329,8 @@ describe('the document', () => {
       'post /v1/checks/heartbeat': ['name', 'heartbeat'],
       'post /v1/checks/icmp': ['name', 'request'],
       'post /v1/checks/ssl': ['name', 'request'],
+      'post /v1/checks/grpc': ['name', 'request'],
+      'post /v1/checks/traceroute': ['name', 'request'],
       'post /v1/checks/multistep': ['name', 'script'],
       'post /v1/checks/tcp': ['name', 'request'],
       'post /v1/checks/playwright': ['name', 'codeBundlePath'],

@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)('the page of a check', { timeout: 60_000 }, () => 
   it('shows its figures and charts, and keeps tab and time in the address', async () => {
     const { page, faults } = await signedIn();
     await page.goto(`${api.url}/checks/${checkId}`);
-    await page.locator('.uplot canvas').waitFor();
+    await page.locator('.uplot canvas').first().waitFor();
     expect(await page.locator('h1').count()).toBe(1);
     expect(await page.locator('.figures').innerText()).toMatch(
       /66\.67 %\s+Availability\s+3\s+Runs\s+1\s+Failed/,
@@ -151,7 +151,7 @@ describe.skipIf(!hasChromium)('the page of a check', { timeout: 60_000 }, () => 
   it('opens the failed run that is under a click on the chart', async () => {
     const { page, faults } = await signedIn();
     await page.goto(`${api.url}/checks/${checkId}?range=1h`);
-    const plot = page.locator('.u-over');
+    const plot = page.locator('.u-over').first();
     await plot.waitFor();
     const { width = 0, height = 0 } = (await plot.boundingBox()) ?? {};
     const hour = Math.ceil(Date.now() / 60_000) * 60_000 - 3_600_000;

@@ -93,8 +93,10 @@ function differences(form: CheckForm): string[] {
   const left = leftOut[form.type] ?? [];
   const isLeft = (path: string) => left.some((one) => path === one || path.startsWith(`${one}.`));
   const leaves = leavesOf(schemaOf(form.type), '', isJson);
+  // The route of a form has these. They are for bodies of all types and for files.
+  const isOfFile = (path: string) => ['checkType', 'kind', 'logicalId'].includes(path);
   const missing = leaves
-    .filter(([path]) => !isLeft(path) && !rows.has(path))
+    .filter(([path]) => !isLeft(path) && !isOfFile(path) && !rows.has(path))
     .map(([path]) => `${path}: no field`);
   const known = new Set(leaves.map(([path]) => path));
   const invented = [...rows.values()]

@@ -100,7 +100,7 @@ describe.skipIf(!hasChromium)('the form of a group', { timeout: 60_000 }, () => 
     await page.getByRole('link', { name: '<b>Shop</b>' }).waitFor();
     expect(await page.getByRole('link', { name: /^(New group|Edit)/ }).count()).toBe(0);
     await page.goto(`${api.url}/groups/new`);
-    await page.getByText('Your API key may not change groups').waitFor();
+    await page.getByText('It needs a key with the role READ_WRITE').waitFor();
     await page.close();
   });
 });

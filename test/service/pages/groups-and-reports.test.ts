@@ -50,7 +50,8 @@ describe.skipIf(!hasChromium)('groups and reports', { timeout: 60_000 }, () => {
     const { page, faults } = await open('/groups');
     await page.getByRole('link', { name: '<b>Shop</b>', exact: true }).click();
     await page.getByRole('link', { name: '=1+1' }).waitFor();
-    expect(await page.locator('.check-name a').allInnerTexts()).toEqual(['=1+1']);
+    // Not the inner text: rows outside the window are not drawn.
+    expect(await page.locator('.check-name a').allTextContents()).toEqual(['=1+1']);
     await page.getByRole('button', { name: 'Mute', exact: true }).click();
     await page.getByRole('button', { name: 'Unmute' }).waitFor();
     const { body } = await api.call('GET', `/v2/check-groups/${groupId}`);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   ({ service, close } = started);
   all = { ids: started.everything.ids, shown: await showEverything(service, started.everything) };
   browser = await startChromium();
-  context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-GB' });
+  context = await browser.newContext({ viewport: { width: 1280, height: 2400 }, locale: 'en-GB' });
   await context.request.post(`${service.url}/v1/sign-in`, { data: { apiKey: service.account.key } });
 }, 120_000);
 afterAll(async () => {
@@ -91,6 +91,7 @@ const steady = (text: string) =>
   text
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
     .replaceAll(/\.\.\.[0-9a-f]{4}\b/g, '...KEY')
+    .replaceAll(/\b\d{1,2} [A-Z][a-z]{2,8} \d{4}, \d\d:\d\d:\d\d\b/g, 'MOMENT')
     .replaceAll(/\b\d+ (s|min|h|d) ago\b|\bin \d+ (s|min|h|d)\b|\bjust now\b/g, 'TIME')
     .replace(new RegExp(`^(${months.join('|')}) \\d{4}$`), 'MONTH');
 /** The headings and buttons of single days; the days that are shown differ from day to day. */
@@ -101,21 +102,37 @@ const ofDay = new RegExp(
 const pages: readonly (readonly [string, (of: SceneIds) => string])[] = [
   ['home', () => '/'],
   ['home-by-group', () => '/?view=groups'],
+  ['lists/groups', () => '/groups'],
+  ['group', ({ ids }) => `/groups/${ids['group']}`],
+  ['lists/projects', () => '/projects'],
+  ['project', () => '/projects/shop'],
+  ['lists/reports', () => '/reports?sort=name'],
   ['check', ({ ids }) => `/checks/${ids['check/url']}`],
   ['run', ({ ids, shown: { failed } }) => `/checks/${ids['check/url']}/runs/${failed}`],
+  ['lists/runs', ({ ids }) => `/checks/${ids['check/url']}?tab=runs`],
+  ['lists/check-alerts', ({ ids }) => `/checks/${ids['check/url']}?tab=alerts`],
   ['new-check', () => '/checks/new?type=URL'],
   ['locations', () => '/locations'],
   ['location', ({ ids }) => `/locations/${ids['privateLocation']}?tab=keys`],
   ['alerts', () => '/alerts'],
+  ['lists/notifications', () => '/alerts?tab=notifications'],
+  ['lists/channels', () => '/alerts?tab=channels'],
   ['incidents', () => '/incidents'],
   ['incident', ({ ids }) => `/incidents/${ids['statusPageIncident']}`],
+  ['new-incident', () => '/incidents/new'],
   ['maintenance', () => '/maintenance'],
+  ['maintenance-window', ({ ids }) => `/maintenance/${ids['maintenanceWindow']}`],
+  ['lists/status-pages', () => '/status-pages'],
+  ['lists/services', () => '/services'],
+  ['agents', ({ ids }) => `/locations/${ids['privateLocation']}`],
   ['status-page-form', ({ ids }) => `/status-pages/${ids['statusPage']}`],
   ['status-page', () => '/status/shop'],
   ['settings', () => '/settings'],
+  ['sign-in', () => '/sign-in'],
+  ['reference', () => '/docs?search=createUrlCheck'],
 ];
 
-const calendars = ['alerts', 'incidents', 'maintenance'];
+const calendars = ['alerts', 'incidents', 'maintenance', 'lists/reports'];
 
 describe.skipIf(!hasChromium)('the accessibility tree', { timeout: 60_000 }, () => {
   it.each(pages)('of the page %s names every part', async (name, path) => {

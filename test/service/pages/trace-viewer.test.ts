@@ -11,7 +11,8 @@ import { hasChromium, startChromium, watchedPage } from '../../helpers/scripts/c
 import { anyDatabase } from '../../helpers/service/database.ts';
 import { startTestService, type TestService } from '../../helpers/service/service.ts';
 import { storeRuns } from '../../helpers/service/stored-results.ts';
-import { payload, watchAttacks } from './hostile.ts';
+import { payload, watchAttacks } from './stored-xss/hostile.ts';
+import { fits, keyboardOf } from './journeys/journey.ts';
 
 /** Playwright's trace viewer on the page of a run, with real traces: of a shop, and of a page that attacks the viewer. */
 
@@ -137,6 +138,27 @@ describe.skipIf(!hasChromium)('the trace viewer', { timeout: 60_000 }, () => {
     );
     expect(policy).toBe("default-src 'none'; sandbox");
     expect(faults.filter((fault) => !/status of (404|500)/.test(String(fault)))).toEqual([]);
+  });
+
+  it('is opened, walked through and left with the keyboard only, in 390 px', async () => {
+    const { page } = await watchedPage(browser);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await signIn(page);
+    await page.goto(ofShop);
+    const { press, reach } = keyboardOf(page);
+    await press(page.getByRole('button', { name: 'Open trace.zip' }));
+    const viewer = page.frameLocator('iframe.trace');
+    await viewer.getByText('Click', { exact: false }).first().waitFor();
+    await fits(page);
+    // Tab leads into the viewer: its elements get the focus, and arrow keys choose an action.
+    await reach(page.locator('iframe.trace'));
+    const focused = () => viewer.locator(':focus').count();
+    for (let presses = 0; presses < 40 && (await focused()) === 0; presses += 1)
+      await page.keyboard.press('Tab');
+    expect(await focused()).toBe(1);
+    await press(page.getByRole('button', { name: 'Close trace.zip' }));
+    await page.locator('iframe.trace').waitFor({ state: 'detached' });
+    await page.close();
   });
 
   it('runs nothing that a hostile trace contains, in any of its parts', async () => {

@@ -231,6 +231,36 @@ describe.each(databases)('projects: $name', (database) => {
       });
     });
 
+    it('warns of places of checks and groups that no agent serves, and refuses deletions on request', async () => {
+      const group = {
+        type: 'check-group',
+        logicalId: 'all',
+        payload: { name: 'All', locations: ['us-east-1'] },
+      };
+      const preview = (await plan([check('home'), group])) as Plan & { warnings: Fields[] };
+      const message = (slug: string) => `No agent serves ${slug}: runs there are missed until one connects.`;
+      expect(preview.warnings).toEqual([
+        { type: 'check-group', logicalId: 'all', field: 'locations.0', message: message('us-east-1') },
+        { type: 'check', logicalId: 'home', field: 'locations.0', message: message('eu-west-1') },
+      ]);
+      await apply([check('home'), group]);
+      expect(await plan([check('home'), group])).toMatchObject({ warnings: [] });
+      const byHand = await api.call('POST', '/v2/check-groups', {
+        body: { name: 'B', locations: ['us-east-1'] },
+      });
+      const warnings = [{ field: 'locations.0', message: message('us-east-1') }];
+      expect(byHand.body).toMatchObject({ warnings });
+      const path = `/v2/check-groups/${String(byHand.body['id'])}`;
+      expect((await api.call('PUT', path, { body: byHand.body })).body).toMatchObject({ warnings });
+      expect((await api.call('GET', path)).body).not.toHaveProperty('warnings');
+
+      expect(await deploy(bodyOf([group]), '?refuseDeletions=true')).toMatchObject({
+        status: 'FAILED',
+        error: { code: 'DELETIONS', message: '1 resource would be deleted. Nothing was changed.' },
+      });
+      expect(await read('/v1/checks')).toHaveLength(1);
+    });
+
     it('deletes what left the files, unless it is protected or to be kept', async () => {
       const diff = await apply([check('gone'), { ...check('safe'), protected: true }, check('kept')]);
       const without = await apply([check('kept')]);

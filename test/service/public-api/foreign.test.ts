@@ -80,8 +80,17 @@ describe('a key of another account', () => {
     expect(await contents()).toEqual(before);
   });
 
+  test('sees no preview', async () => {
+    const body = everything.bodies.get('/v1/status-pages') ?? {};
+    const made = await service.call<{ url: string }>('POST', '/v1/status-pages/previews', { body });
+    expect(made.status).toBe(201);
+    expect((await service.call('GET', made.body.url)).status).toBe(200);
+    expect((await service.call('GET', made.body.url, { key: service.foreign.key })).status).toBe(404);
+  });
+
   test('lists nothing', async () => {
-    for (const { path } of operations.filter(({ method, path }) => method === 'GET' && !path.includes('{'))) {
+    const lists = operations.filter(({ method, path }) => method === 'GET' && !/\{|previews/.test(path));
+    for (const { path } of lists) {
       const { status, body } = await service.call<Fields | Fields[] | string>('GET', withQuery(path), {
         key: service.foreign.key,
       });
@@ -194,7 +203,7 @@ function isOfAll(path: string): boolean {
 
 /** Required query parameters; a long poll that does not wait. */
 function withQuery(path: string): string {
-  if (/\/analytics\/([a-z]+-|ssl\/)/.test(path)) return `${path}?metrics=availability`;
+  if (/\/analytics\/([a-z]+-|ssl\/|traceroute\/)/.test(path)) return `${path}?metrics=availability`;
   if (path.endsWith('/metrics') && path.includes('private-locations')) {
     const now = Math.floor(service.now() / 1000);
     return `${path}?from=${now - 3600}&to=${now}`;

@@ -105,6 +105,14 @@ describe.each(rows)(
   },
 );
 
+const own: { readonly [path: string]: number | undefined } = {
+  '/v1/status-pages/services': 20,
+  // A report is whole unless a page of it is asked for.
+  '/v1/reporting': undefined,
+  // The runs that a chart has as its columns.
+  '/v1/checks/{id}/suite-tests': 30,
+};
+
 test('every list has pages of 1 to 100, 10 by default; services of status pages 20', () => {
   const lists = Object.entries(document.paths).flatMap(([path, methods]) =>
     (methods['get']?.parameters ?? [])
@@ -113,10 +121,9 @@ test('every list has pages of 1 to 100, 10 by default; services of status pages 
   );
   expect(lists.length).toBeGreaterThan(40);
   for (const { path, schema } of lists) {
-    // A report is whole unless a page of it is asked for.
-    const usual = path === '/v1/status-pages/services' ? 20 : path === '/v1/reporting' ? undefined : 10;
-    const { minimum, maximum, default: own } = schema as { [keyword: string]: unknown };
-    expect([path, minimum, maximum, own]).toEqual([path, 1, 100, usual]);
+    const usual = path in own ? own[path] : 10;
+    const { minimum, maximum, default: found } = schema as { [keyword: string]: unknown };
+    expect([path, minimum, maximum, found]).toEqual([path, 1, 100, usual]);
   }
 });
 
@@ -208,7 +215,7 @@ describe('lists of values', () => {
     const filter = document.paths['/v1/checks']?.['get']?.parameters?.find(
       ({ name }) => name === 'checkType',
     );
-    expect(new Set(filter?.schema.enum)).toEqual(new Set([...checkTypes, 'SSL']));
+    expect(new Set(filter?.schema.enum)).toEqual(new Set([...checkTypes, 'SSL', 'GRPC', 'TRACEROUTE']));
     const parameters = document.paths['/v1/analytics/multistep-checks/{id}']?.['get']?.parameters ?? [];
     const metrics = parameters.find(({ name }) => name === 'metrics');
     expect(metrics?.schema.items?.enum).toEqual(expect.arrayContaining(multistepMetrics));

@@ -19,6 +19,31 @@ describe.each(databases)('results ($name)', (database) => {
     };
     const idsOf = async (checkId: string, query: string) => (await list(checkId, query)).map(({ id }) => id);
 
+    test('the attempts of one run are found among any number of newer results', async () => {
+      const checkId = await createCheck();
+      const first = await store(checkId, {
+        resultType: 'ATTEMPT',
+        status: 'failed',
+        startedAt: time - 3_600_000,
+      });
+      const last = await store(checkId, { attempts: 1, startedAt: time - 3_590_000 });
+      await bench.service.db.query('update check_results set sequence_id = $2 where id = $1', [
+        last.id,
+        first.sequenceId,
+      ]);
+      for (let n = 0; n < 200; n++) await store(checkId, { startedAt: time - 3_000_000 + n * 1000 });
+      const ofRun = `sequenceId=${first.sequenceId}&limit=100`;
+      expect(await pageOf(checkId, `?${ofRun}&resultType=ALL`)).toEqual([last.id, first.id]);
+      expect(await pageOf(checkId, `?${ofRun}`)).toEqual([last.id]);
+      expect(await idsOf(checkId, `?${ofRun}&resultType=ALL`)).toEqual([last.id, first.id]);
+      expect(await pageOf(checkId, `?sequenceId=${uuidv7()}&resultType=ALL`)).toEqual([]);
+      const wrong = await bench.service.call('GET', `/v2/check-results/${checkId}?sequenceId=x`);
+      expect([wrong.status, wrong.body['attributes']]).toMatchObject([
+        400,
+        { sequenceId: expect.anything() as object },
+      ]);
+    });
+
     test('a result has the common fields, and by its id also the form of its type', async () => {
       const { service } = bench;
       const checkId = await createCheck('API');

@@ -14,12 +14,13 @@ type Bucket = {
   failed: number;
   missed: number;
   phases: { [phase: string]: number };
+  figures?: { [name: string]: number };
 };
 type Timeline = {
   bucketSeconds: number;
   series: { location: string | null; buckets: Bucket[] }[];
   runs: { id: string; location: string; phases: { [phase: string]: number } | null }[] | null;
-  marks: { at: string; until?: string | null; kind: string; text: string; id: string }[];
+  marks: { at: string; until?: string | null; kind: string; text: string; id: string; project?: string }[];
 };
 
 const hour = Math.floor(start / hourMs) * hourMs;
@@ -99,6 +100,47 @@ describe.each(databases)('the timeline ($name)', (database) => {
       ]);
     });
 
+    test.each([
+      ['DNS', { timings: { dns: 1, firstByte: 2, total: 3 } }, { total: 3 }, undefined],
+      ['TCP', { timings: { connect: 2, total: 3 } }, { dns: 0, connection: 2, data: 0 }, undefined],
+      [
+        'ICMP',
+        { details: { packetLoss: 25, latency: { min: 1, avg: 2, max: 4, stdDev: 1 } } },
+        { latencyMin: 1, latencyAvg: 2, latencyMax: 4 },
+        { packetLoss: 25 },
+      ],
+      [
+        'SSL',
+        { details: { handshakeTimeMs: 12, daysUntilExpiry: 30 } },
+        { handshakeTimeMs: 12 },
+        { daysUntilExpiry: 30 },
+      ],
+      [
+        'BROWSER',
+        {
+          details: {
+            pages: [100, 300].map((value) => ({
+              webVitals: { LCP: { value }, CLS: { value: value / 1000 } },
+            })),
+          },
+        },
+        { LCP: 200 },
+        { CLS: 0.2 },
+      ],
+    ] as const)(
+      'shows what %s checks measure, from raw results and from rollups',
+      async (type, run, phases, figures) => {
+        const checkId = await bench.create(type);
+        await bench.store(checkId, type, [{ at: hour - hourMs, ...run }]);
+        for (let round = 0; round < 2; round++) {
+          const { series } = await timeline(checkId, 'points=30');
+          const [bucket] = series[0]?.buckets ?? [];
+          expect([bucket?.phases, bucket?.figures]).toEqual([phases, figures]);
+          await bench.rollUp();
+        }
+      },
+    );
+
     test('more than 1,000 runs are buckets only', async () => {
       const checkId = await bench.create('URL');
       const runs = Array.from({ length: 1_001 }, (_, n) => ({ at: hour - hourMs + n }));
@@ -160,6 +202,7 @@ describe.each(databases)('the timeline ($name)', (database) => {
         ['deployment', 'Deployment to https://preview.example', at(6)],
         ['deployment', 'Project Shop was deployed', at(5)],
       ]);
+      expect(marks.map(({ project }) => project)).toEqual([undefined, undefined, 'shop']);
     });
 
     test('alerts, incidents and maintenance are marks; another account sees nothing', async () => {

@@ -109,6 +109,25 @@ describe.each(databases)('triggers: $name', (database) => {
         replicas.map((replica) => createGroupRuns({ db: replica, now: clock.now, log: silent }).tick()),
       );
 
+    it('lists triggers of checks and of groups, all or of one', async () => {
+      const [first, second, without] = [await page(), await page(), await page()];
+      const groupId = await group();
+      const urls = [await trigger(`checks/${first}`), await trigger(`checks/${second}`)];
+      const ofGroup = await trigger(`check-groups/${groupId}`);
+      const list = async (query: string, key?: string) =>
+        (
+          await api.call<{ url: string }[]>('GET', `/v1/triggers/${query}`, key === undefined ? {} : { key })
+        ).body.map(({ url }) => url);
+      expect(await list('checks')).toEqual(urls);
+      expect(await list('checks?limit=1&page=2')).toEqual(urls.slice(1));
+      expect(await list(`checks?checkId=${first}`)).toEqual(urls.slice(0, 1));
+      expect(await list(`checks?checkId=${without}`)).toEqual([]);
+      expect(await list('checks?checkId=nonsense')).toEqual([]);
+      expect(await list(`check-groups?groupId=${groupId}`)).toEqual([ofGroup]);
+      expect(await list('check-groups?groupId=x')).toEqual([]);
+      expect(await list('checks', api.foreign.key)).toEqual([]);
+    });
+
     it('runs a check and answers with its outcome', async () => {
       const id = await page();
       const url = await trigger(`checks/${id}`);

@@ -1,12 +1,14 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import { version } from '../../../version.ts';
 import { Nullable, StringEnum } from '../../../protocol/schema.ts';
 import { roles } from '../../http/fields/roles.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
 import { apiShape } from '../../http/body-shape.ts';
 import { createCallLimit } from '../../http/call-limit.ts';
 import { HttpError, TooManyRequests } from '../../http/errors.ts';
+import { baseUrl } from '../../http/base-url.ts';
 import { errorResponses } from '../../http/fields/api-errors.ts';
 import { dateTime } from '../../http/fields/dates.ts';
 import { open, strict } from '../../http/fields/strict-schema.ts';
@@ -37,6 +39,8 @@ export const SignedIn = open(
       expiresAt: Nullable(dateTime, {
         description: 'When the session ends unless it is used; null: the key of the request does not expire.',
       }),
+      serviceUrl: Type.String({ description: 'Address at which agents reach the service.' }),
+      agentImage: Type.String({ description: 'Image of the agents that belong to this service.' }),
     },
     { $id: 'SignedIn', title: 'SignedIn' },
   ),
@@ -62,6 +66,12 @@ async function identity(db: ApiDeps['db'], of: { apiKeyId: string; sessionId: st
     expiresAt: ends.length === 0 ? null : new Date(Math.min(...ends)).toISOString(),
   };
 }
+
+/** What commands that start agents need. */
+const forAgents = ({ publicUrl, agentImage }: ApiDeps, request: FastifyRequest) => ({
+  serviceUrl: baseUrl(publicUrl, request),
+  agentImage: agentImage ?? `location-agent:${version}`,
+});
 
 const refuse = (reason: string) => new HttpError(401, `The API key ${reason}.`, { apiKey: [reason] });
 
@@ -113,7 +123,7 @@ function registerSignInByKey(api: PublicApi, deps: ApiDeps, sessions: WebSession
       if (session === null || body === undefined) throw refuse('is not valid');
       setCookie({ request, reply, token: session.token }, deps);
       void reply.header('cache-control', 'no-store');
-      return body;
+      return { ...body, ...forAgents(deps, request) };
     },
   );
 }
@@ -160,7 +170,7 @@ function refuseForeign(request: FastifyRequest, deps: ApiDeps): void {
 }
 
 /** Registers the route that shows who is signed in. It needs authentication. */
-export function registerMe(api: PublicApi, { db }: ApiDeps): void {
+export function registerMe(api: PublicApi, deps: ApiDeps): void {
   api.get(
     '/v1/me',
     {
@@ -171,11 +181,12 @@ export function registerMe(api: PublicApi, { db }: ApiDeps): void {
         response: { 200: Type.Ref('SignedIn'), ...errorResponses() },
       },
     },
-    async ({ apiKeyId, sessionId }, reply) => {
-      const body = await identity(db, { apiKeyId, sessionId });
+    async (request, reply) => {
+      const { apiKeyId, sessionId } = request;
+      const body = await identity(deps.db, { apiKeyId, sessionId });
       if (body === undefined) throw refuse('is not valid');
       void reply.header('cache-control', 'no-store');
-      return body;
+      return { ...body, ...forAgents(deps, request) };
     },
   );
 }

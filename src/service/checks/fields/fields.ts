@@ -156,22 +156,30 @@ const CheckWarning = Type.Object({
 });
 export type CheckWarning = Static<typeof CheckWarning>;
 
+/** In answers of checks and of check groups. */
+export const placeWarnings = Type.Optional(
+  Type.Array(CheckWarning, {
+    description:
+      'Only in the answer to a create or a change: locations that no connected agent serves. Absent = none.',
+  }),
+);
+
 /** Fields that the service sets. */
 export const responseFields = {
   id: Type.String({ format: 'uuid' }),
   alertChannels: Subscribers,
   created_at: date,
   updated_at: Nullable(dateTime),
-  warnings: Type.Optional(
-    Type.Array(CheckWarning, {
-      description:
-        'Only in the answer to a create or a change: locations that no connected agent serves. Absent = none.',
-    }),
-  ),
+  warnings: placeWarnings,
 };
 
-/** The same fields in the body of a change. */
+/** Fields that a check has in the files of a project: the same file can be sent to the API. */
+const inFiles = Type.Optional(Type.Unknown({ description: 'Of files of a project. Ignored here.' }));
+export const fileFields = { kind: inFiles, logicalId: inFiles };
+
+/** The fields that the service sets, in the body of a change. */
 export const ignoredFields = {
+  ...fileFields,
   id: ignored,
   checkType: ignored,
   alertChannels: ignored,

@@ -6,6 +6,7 @@ import { RuntimeId } from '../../../protocol/script.ts';
 import { isPartial } from './schema.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import {
+  placeWarnings,
   alertChannelSubscriptions,
   ListOrNull,
   phaseFields,
@@ -15,7 +16,7 @@ import {
   tags,
 } from './fields.ts';
 import { AlertSettings } from '../../accounts/alert-settings.ts';
-import { ignoredStamps } from '../../http/fields/ignored-fields.ts';
+import { ignored, ignoredStamps } from '../../http/fields/ignored-fields.ts';
 
 /**
  * The bodies of check groups, in two generations. In `/v1` groups, some settings always replace the checks' own; in
@@ -98,14 +99,16 @@ const second = {
   }),
 };
 
+const ignoredOfGroups = { ...ignoredStamps, warnings: ignored };
+
 export const groupSchemas = {
   v1: {
     create: strict(Type.Object(first)),
-    change: strictPartial(Type.Object({ ...first, ...ignoredStamps })),
+    change: strictPartial(Type.Object({ ...first, ...ignoredOfGroups })),
   },
   v2: {
     create: strict(Type.Object(second)),
-    change: strictPartial(Type.Object({ ...second, ...ignoredStamps })),
+    change: strictPartial(Type.Object({ ...second, ...ignoredOfGroups })),
   },
 };
 
@@ -126,6 +129,7 @@ export const CheckGroup = open(
       isPartial,
       created_at: Type.String({ format: 'date-time' }),
       updated_at: Nullable(Type.String({ format: 'date-time' })),
+      warnings: placeWarnings,
     },
     { $id: 'CheckGroup', title: 'CheckGroup' },
   ),

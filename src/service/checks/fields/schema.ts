@@ -3,16 +3,18 @@ import type { CheckType, ProbeType } from '../../../protocol/check-types.ts';
 import {
   ApiRequest,
   DnsRequest,
+  GrpcRequest,
   IcmpRequest,
   type requestSchemas,
   SslRequest,
+  TracerouteRequest,
   TcpRequest,
   UrlRequest,
 } from '../../../protocol/requests.ts';
 import { Nullable } from '../../../protocol/schema.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { columnOf } from '../types/table.ts';
-import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './fields.ts';
+import { fileFields, ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './fields.ts';
 import { dependencies, scriptFields } from './scripts.ts';
 import { agenticFields, heartbeatFields, heartbeatStored } from './service-checks.ts';
 import { suiteFields } from './suites.ts';
@@ -101,6 +103,16 @@ const types = {
     request: SslRequest,
     stored: SslRequest,
   },
+  GRPC: {
+    own: { ...limits({ degraded: 10_000, max: 20_000, maximum: 180_000 }), sslCheckDomain },
+    request: GrpcRequest,
+    stored: GrpcRequest,
+  },
+  TRACEROUTE: {
+    own: { ...limits({ degraded: 3000, max: 5000, maximum: 30_000 }), sslCheckDomain },
+    request: TracerouteRequest,
+    stored: TracerouteRequest,
+  },
 } as const satisfies { [T in ProbeType]: unknown };
 
 /** Name of each type's check in the OpenAPI document. */
@@ -126,9 +138,9 @@ function bodies<T extends CheckType, Own extends TProperties, Stored extends TPr
   own: Own,
   stored: Stored,
 ) {
-  const create = Type.Object({ ...sharedFields, ...own });
+  const named = Type.Optional(Type.Literal(type, { description: 'The path names it already.' }));
   return {
-    create: strict(create),
+    create: strict(Type.Object({ checkType: named, ...fileFields, ...sharedFields, ...own })),
     change: strictPartial(Type.Object({ ...sharedFields, ...own, ...ignoredFields })),
     response: open(
       Type.Object(
@@ -187,6 +199,16 @@ export const checkSchemas = {
     'SSL',
     { ...types.SSL.own, request: types.SSL.request },
     { request: Type.Optional(types.SSL.stored) },
+  ),
+  GRPC: bodies(
+    'GRPC',
+    { ...types.GRPC.own, request: types.GRPC.request },
+    { request: Type.Optional(types.GRPC.stored) },
+  ),
+  TRACEROUTE: bodies(
+    'TRACEROUTE',
+    { ...types.TRACEROUTE.own, request: types.TRACEROUTE.request },
+    { request: Type.Optional(types.TRACEROUTE.stored) },
   ),
   BROWSER: bodies('BROWSER', scriptFields, scriptStored),
   MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),

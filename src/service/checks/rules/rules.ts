@@ -6,7 +6,9 @@ import { isSecretVariable } from '../../engine/encryption.ts';
 import type { phaseFields, PublicRetryStrategy } from '../fields/fields.ts';
 import type { CreateBody, StoredRequest } from '../fields/schema.ts';
 import { checkDependencies } from './dependencies.ts';
+import { checkGrpc } from './grpc.ts';
 import { checkSsl } from './ssl.ts';
+import { tracerouteRequest } from './traceroute.ts';
 
 /**
  * Rules between fields, which no schema can express. They run on a complete check: the body of a create, or a change
@@ -71,8 +73,15 @@ function dnsRequest(request: StoredRequest<'DNS'>, problems: Problems): StoredRe
 }
 
 const patternProperty: readonly string[] = ['TEXT_BODY', 'RESPONSE_DATA', 'TEXT_ANSWER', 'TEXT_RESPONSE'];
-const pathProperty: readonly string[] = ['JSON_BODY', 'JSON_ANSWER', 'JSON_RESPONSE'];
-const numericSources: readonly string[] = ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY'];
+const pathProperty: readonly string[] = ['JSON_BODY', 'JSON_ANSWER', 'JSON_RESPONSE', 'GRPC_RESPONSE'];
+const numericSources: readonly string[] = [
+  'STATUS_CODE',
+  'RESPONSE_TIME',
+  'LATENCY',
+  'GRPC_STATUS_CODE',
+  'HOP_COUNT',
+  'PACKET_LOSS',
+];
 const latencyProperties: readonly string[] = ['avg', 'min', 'max', 'stdDev'];
 
 function isPattern(text: string): boolean {
@@ -165,6 +174,17 @@ function settleRequest<T extends ProbeType>(type: T, request: CreateBody<T>['req
       checkHostname(own.sslConfig.hostname, problems, 'request.sslConfig.hostname');
       checkSsl(own, problems);
       return own;
+    },
+    GRPC: () => {
+      const own = request as StoredRequest<'GRPC'>; // as above
+      checkHostname(own.url, problems, 'request.url');
+      checkGrpc(own, problems);
+      return own;
+    },
+    TRACEROUTE: () => {
+      const own = request as StoredRequest<'TRACEROUTE'>; // as above
+      checkHostname(own.url, problems, 'request.url');
+      return tracerouteRequest(own, problems);
     },
   };
   return settled[type]();

@@ -48,6 +48,8 @@ export type ServiceCheckType = {
   answersResponseTime: boolean;
   /** True: a `connect` timing in a timeout proves that the target accepted the connection. */
   connectProvesConnection: boolean;
+  /** True: results hold the route to the target, and a changed one is recorded. */
+  hasRoute: boolean;
 };
 
 const usual = {
@@ -67,6 +69,7 @@ const usual = {
   hasTotals: false,
   answersResponseTime: false,
   connectProvesConnection: true,
+  hasRoute: false,
 } as const;
 
 const script = { ...usual, minFrequency: 1, code: 'script' } as const;
@@ -123,6 +126,22 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
     words: 'an SSL monitor',
     analyticsPaths: ['ssl'],
     hasClientCertificates: true,
+  },
+  GRPC: {
+    ...usual,
+    path: 'grpc',
+    title: 'GrpcCheck',
+    words: 'a gRPC monitor',
+    analyticsPaths: ['grpc-checks'],
+    hasClientCertificates: true,
+  },
+  TRACEROUTE: {
+    ...usual,
+    path: 'traceroute',
+    title: 'TracerouteCheck',
+    words: 'a traceroute monitor',
+    analyticsPaths: ['traceroute'],
+    hasRoute: true,
   },
   BROWSER: {
     ...script,

@@ -53,6 +53,7 @@ const errors: { readonly [status: string]: readonly [error: string, message: str
   ],
   429: ['Too Many Requests', 'Too many requests: ask again in 12 s.', {}],
   503: ['Service Unavailable', 'The database does not answer.', {}],
+  416: ['Range Not Satisfiable', 'The file has 1024 bytes.', { range: ['must begin before 1024'] }],
   507: ['Insufficient Storage', 'The disk of the service is full.', {}],
 };
 

@@ -40,6 +40,9 @@ export const details: { readonly [operationId: string]: string } = {
   updateIcmpCheck: locationsOf,
   createSslCheck: `An SSL check makes a TLS handshake and judges certificates, revocation and the security of the connection. ${locationsOf}`,
   updateSslCheck: locationsOf,
+  createTracerouteCheck: `A traceroute check finds the routers on the way to a host, with the loss and the times of each. ${locationsOf}`,
+  createGrpcCheck: `A gRPC check calls a method, or asks the health service. ${locationsOf}`,
+  updateGrpcCheck: locationsOf,
   createBrowserCheck: `A browser check runs a Playwright script in Chromium. ${locationsOf}`,
   updateBrowserCheck: locationsOf,
   createMultiStepCheck: `A multi-step check runs a script of API requests. It needs a runtime with multi-step support. ${locationsOf}`,
@@ -81,7 +84,7 @@ export const details: { readonly [operationId: string]: string } = {
     'A range is at most six hours long. `/v2/check-results` reads any length, page after page.',
   listCheckResultsByCursor: 'A key may send 60 of these requests a minute.',
   getCheckResultAsset:
-    'If files are in a bucket, the answer is 302 with a URL that works for some minutes without a key.',
+    'If files are in a bucket, the answer may be 302 with a URL that works for some minutes without a key. With `redirect=false`, the service sends the file itself. Single byte ranges are supported.',
   getCheckStatus:
     'A check that no agent ran gets the status `missed` at its first due run, with the reason NO_AGENT or NOT_CLAIMED.',
   listCheckStatuses:
@@ -99,6 +102,7 @@ export const details: { readonly [operationId: string]: string } = {
   getHeartbeatMonitorsAnalytics: figures,
   getIcmpChecksAnalytics: figures,
   getSslAnalytics: figures,
+  getGrpcChecksAnalytics: figures,
   getIcmpMonitorsAnalytics: figures,
   getMultistepChecksAnalytics: figures,
   getTcpChecksAnalytics: figures,

@@ -54,6 +54,12 @@ const project = {
 const slower = { frequency: 10, muted: false };
 
 const creates: { readonly [operationId: string]: Body } = {
+  createCheck: {
+    checkType: 'URL',
+    name: 'Home page',
+    locations: ['eu-west-1'],
+    request: { url: 'https://shop.example/' },
+  },
   createUrlCheck: {
     name: 'Shop front',
     ...often,
@@ -95,6 +101,16 @@ const creates: { readonly [operationId: string]: Body } = {
     name: 'Certificates of the shop',
     ...often,
     request: { sslConfig: { hostname: 'shop.example', alertDaysBeforeExpiry: 30 } },
+  },
+  createGrpcCheck: {
+    name: 'Orders answer',
+    ...often,
+    request: { url: 'orders.shop.example', port: 443, grpcConfig: { mode: 'HEALTH' } },
+  },
+  createTracerouteCheck: {
+    name: 'Way to the shop',
+    ...often,
+    request: { url: 'shop.example', protocol: 'TCP', port: 443 },
   },
   createBrowserCheck: {
     name: 'Buy a book',
@@ -208,10 +224,13 @@ const creates: { readonly [operationId: string]: Body } = {
 
 const changes: { readonly [operationId: string]: Body } = {
   updateUrlCheck: { ...slower, maxResponseTime: 3000 },
+  updateCheck: { checkType: 'URL', muted: true },
   updateApiCheck: { ...slower, maxResponseTime: 10_000 },
   updateTcpCheck: { ...slower, maxResponseTime: 4000 },
   updateDnsCheck: { ...slower, maxResponseTime: 800 },
   updateIcmpCheck: { ...slower, maxPacketLossThreshold: 10 },
+  updateTracerouteCheck: { ...slower, maxResponseTime: 6000 },
+  updateGrpcCheck: { ...slower, maxResponseTime: 15_000 },
   updateSslCheck: { ...slower, maxResponseTime: 8000 },
   updateBrowserCheck: { ...slower, tags: ['shop', 'paid'] },
   updateMultiStepCheck: { ...slower, tags: ['shop', 'paid'] },
@@ -245,5 +264,18 @@ const changes: { readonly [operationId: string]: Body } = {
   updateApiKey: { name: 'Deployment of the shop', role: 'READ_WRITE' },
 };
 
+/** A check is tried, and a page previewed, with the body that creates it. Heartbeats have nothing to try. */
+const tries = Object.fromEntries(
+  Object.entries(creates).flatMap(([name, body]): [string, Body][] => {
+    if (name === 'createStatusPage') return [['previewStatusPage', body]];
+    const isTried = /^create\w+Check$/.test(name) && name !== 'createHeartbeatCheck';
+    return isTried ? [[name.replace('create', 'try'), body]] : [];
+  }),
+);
+
 /** The example of each body of JSON, by operationId. */
-export const bodyExamples: { readonly [operationId: string]: Body } = { ...creates, ...changes };
+export const bodyExamples: { readonly [operationId: string]: Body } = {
+  ...creates,
+  ...changes,
+  ...tries,
+};

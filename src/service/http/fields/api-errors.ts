@@ -23,6 +23,7 @@ const descriptions = {
   411: 'The length of the body is missing',
   413: 'The body is too large',
   415: 'The body is of another content type',
+  416: 'The range begins after the end of the file',
   429: 'Too many requests, or too much is under way: ask again later (the header retry-after says when)',
   507: 'The disk of the service is full',
 } as const;

@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { usePlace } from './base/router.ts';
-import { useUser } from './base/user.ts';
+import { useMay, useUser, type Role } from './base/user.ts';
 import { pageAt } from './page-table.ts';
 import type { PageProps } from './base/page.ts';
 import { Boundary } from './parts/boundary.tsx';
@@ -37,6 +37,7 @@ function PageOf({ path }: { path: string }) {
   const [loaded, setLoaded] = useState<{ path: string; Page: ComponentType<PageProps> } | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const row = found?.row;
+  const mayOpen = useMay(row?.needs ?? 'READ_ONLY');
   useEffect(() => {
     setError(null);
     if (row === undefined) return;
@@ -56,6 +57,7 @@ function PageOf({ path }: { path: string }) {
         <a href="/">All checks</a>
       </Problem>
     );
+  if (row?.needs !== undefined && !mayOpen) return <NotAllowed title={row.title} needs={row.needs} />;
   if (error !== null)
     return (
       <Problem title="The page could not be loaded">
@@ -64,4 +66,19 @@ function PageOf({ path }: { path: string }) {
     );
   if (loaded === null || loaded.path !== found.row.path) return <Loading what="the page" />;
   return <loaded.Page params={found.params} />;
+}
+
+/** In place of a form that the service would refuse. */
+function NotAllowed({ title, needs }: { title: string; needs: Role }) {
+  const user = useUser();
+  return (
+    <>
+      <h1>{title}</h1>
+      <Problem title="Your API key may not do this">
+        <p>
+          It needs a key with the role {needs}. The role of your key is {user?.role}.
+        </p>
+      </Problem>
+    </>
+  );
 }

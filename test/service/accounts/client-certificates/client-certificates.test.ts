@@ -3,6 +3,8 @@ import { createServer } from 'node:https';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { executeApi } from '../../../../src/executors/api.ts';
+import { executeGrpc } from '../../../../src/executors/grpc.ts';
+import type { ExecutionContext } from '../../../../src/executors/interface/executor.ts';
 import { executeSsl } from '../../../../src/executors/ssl.ts';
 import { createAuthority, type Certificate } from '../../../../src/targets/certificates.ts';
 import {
@@ -26,6 +28,20 @@ const issue = (commonName: string, names: string[] = []) =>
   authority.issue({ commonName, names, notBefore: from, notAfter: until });
 const client = await issue('client');
 const other = await issue('other');
+
+/** Requests of the types that choose their certificate by a mode. */
+const requests = {
+  SSL: (port: number, mode: string | null, id: string | null) => ({
+    sslConfig: { hostname: 'api.ssl.test', port, clientCertificateMode: mode },
+    sslClientCertificateId: id,
+  }),
+  GRPC: (port: number, mode: string | null, id: string | null) => ({
+    url: 'api.grpc.test',
+    port,
+    grpcConfig: { mode: 'HEALTH', clientCertificateMode: mode },
+    grpcClientCertificateId: id,
+  }),
+};
 
 /** The key as `openssl pkcs8` would encrypt it. */
 const encrypted = ({ key }: Certificate) =>
@@ -228,72 +244,76 @@ describe('client certificates', () => {
     }
   });
 
-  test('SSL checks: auto takes the one that fits the host, explicit the one that is named', async () => {
-    const created = [];
-    for (const [host, certificate] of [
-      ['*.ssl.test', other],
-      ['elsewhere.test', client],
-    ] as const) {
-      created.push(await post({ host, ...certificate, ca: authority.certificate.cert }));
-    }
-    const names = await startTestNetwork({ 'api.ssl.test': ['127.0.0.1'] });
-    const seen: string[] = [];
-    const server = createTlsServer(
-      {
-        ...(await issue('api.ssl.test', ['*.ssl.test'])),
-        ca: authority.certificate.cert,
-        requestCert: true,
-        rejectUnauthorized: false,
-        maxVersion: 'TLSv1.2',
-      },
-      (socket) => {
-        seen.push(String(socket.getPeerCertificate().subject?.CN ?? 'none'));
-        socket.on('error', () => undefined).end();
-      },
-    );
-    const running = await listening(server);
-    const { app } = await createAgentService(service.db, clock);
-    try {
-      const location = await service.call<{ id: string }>('POST', '/v1/private-locations', {
-        body: { name: 'SSL', slugName: 'ssl-office' },
-      });
-      const key = await service.call<{ rawKey: string }>(
-        'POST',
-        `/v1/private-locations/${location.body.id}/keys`,
+  test.each<[type: 'SSL' | 'GRPC', run: (job: never, context: ExecutionContext) => Promise<unknown>]>([
+    ['SSL', executeSsl],
+    ['GRPC', executeGrpc],
+  ])(
+    '%s checks: auto takes the one that fits the host, explicit the one that is named',
+    async (type, execute) => {
+      const kind = type.toLowerCase();
+      const created = [];
+      for (const [host, certificate] of [
+        [`*.${kind}.test`, other],
+        ['elsewhere.test', client],
+      ] as const) {
+        created.push(await post({ host, ...certificate, ca: authority.certificate.cert }));
+      }
+      const names = await startTestNetwork({ [`api.${kind}.test`]: ['127.0.0.1'] });
+      const seen: string[] = [];
+      const server = createTlsServer(
+        {
+          ...(await issue(`api.${kind}.test`, [`*.${kind}.test`])),
+          ca: authority.certificate.cert,
+          requestCert: true,
+          rejectUnauthorized: false,
+          maxVersion: 'TLSv1.2',
+          ALPNProtocols: ['h2'],
+        },
+        (socket) => {
+          seen.push(String(socket.getPeerCertificate().subject?.CN ?? 'none'));
+          socket.on('error', () => undefined).end();
+        },
       );
-      const agent = await connectAgent(app, { key: key.body.rawKey }, { checkTypes: ['SSL'] });
-      const explicit = created[1]?.body.id ?? '';
-      const wanted: readonly [mode: string | null, id: string | null, seen: string][] = [
-        [null, null, 'none'],
-        ['auto', null, 'other'],
-        ['explicit', explicit, 'client'],
-      ];
-      for (const [mode, id, expected] of wanted) {
-        const { status } = await service.call('POST', '/v1/checks/ssl', {
-          body: {
-            name: expected,
-            privateLocations: ['ssl-office'],
-            request: {
-              sslConfig: { hostname: 'api.ssl.test', port: running.port, clientCertificateMode: mode },
-              sslClientCertificateId: id,
-            },
-          },
+      const running = await listening(server);
+      const { app } = await createAgentService(service.db, clock);
+      try {
+        const location = await service.call<{ id: string }>('POST', '/v1/private-locations', {
+          body: { name: type, slugName: `${kind}-office` },
         });
-        expect(status).toBe(201);
+        const key = await service.call<{ rawKey: string }>(
+          'POST',
+          `/v1/private-locations/${location.body.id}/keys`,
+        );
+        const agent = await connectAgent(app, { key: key.body.rawKey }, { checkTypes: [type] });
+        const explicit = created[1]?.body.id ?? '';
+        const wanted: readonly [mode: string | null, id: string | null, seen: string][] = [
+          [null, null, 'none'],
+          ['auto', null, 'other'],
+          ['explicit', explicit, 'client'],
+        ];
+        for (const [mode, id, expected] of wanted) {
+          const { status } = await service.call('POST', `/v1/checks/${kind}`, {
+            body: {
+              name: expected,
+              privateLocations: [`${kind}-office`],
+              request: requests[type](running.port, mode, id),
+            },
+          });
+          expect(status).toBe(201);
+        }
+        await service.call('POST', '/v2/check-sessions/trigger', { body: {} });
+        const jobs = await agent.claim(10);
+        for (const [, , expected] of wanted) {
+          const claimed = jobs.find((job) => job['checkName'] === expected);
+          seen.length = 0;
+          await execute(claimed as never, testContext({ network: names.network })); // as the service made it
+          await expect.poll(() => seen).toEqual([expected]);
+        }
+      } finally {
+        await app.close();
+        await running.close();
+        await names.close();
       }
-      await service.call('POST', '/v2/check-sessions/trigger', { body: {} });
-      const jobs = await agent.claim(10);
-      for (const [, , expected] of wanted) {
-        const claimed = jobs.find((job) => job['checkName'] === expected);
-        const job = claimed as unknown as Parameters<typeof executeSsl>[0]; // as the service made it
-        seen.length = 0;
-        await executeSsl(job, testContext({ network: names.network }));
-        await expect.poll(() => seen).toEqual([expected]);
-      }
-    } finally {
-      await app.close();
-      await running.close();
-      await names.close();
-    }
-  });
+    },
+  );
 });

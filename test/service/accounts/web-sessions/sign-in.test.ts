@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { version } from '../../../../src/version.ts';
 import { createRetention } from '../../../../src/service/retention.ts';
 import { createSignInToken } from '../../../../src/service/accounts/web-sessions/sessions.ts';
 import { createWrongKeys, wrongKeysPerMinute } from '../../../../src/service/http/wrong-keys.ts';
@@ -58,6 +59,8 @@ describe.each(databases)('on $name', (database) => {
         keyName: 'Ann',
         maskedKey: `...${rawKey.slice(-4)}`,
         expiresAt,
+        serviceUrl: service.url,
+        agentImage: `location-agent:${version}`,
       };
       expect(answer.body).toEqual(expected);
       expect(answer.headers.get('cache-control')).toBe('no-store');

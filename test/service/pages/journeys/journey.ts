@@ -98,7 +98,7 @@ export async function newVisitor(
   const faults: unknown[] = [];
   context.on('weberror', (error) => faults.push(error.error()));
   context.on('console', (message) => {
-    if (message.type() === 'error') faults.push(message.text());
+    if (message.type() === 'error') faults.push(`${message.text()} (${message.location().url})`);
   });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);

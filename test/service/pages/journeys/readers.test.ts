@@ -20,8 +20,10 @@ afterAll(async () => {
 
 /** Buttons and links that begin a change, or a run. */
 const changes =
-  /^(Create|New|Edit|Change|Delete|Save|Publish|Open incident|Rotate|Mute|Unmute|Pause|Resume|Duplicate|Run|Send|Cancel|Find the root cause|Upload)\b/;
-const runs = /^(Run|Find the root cause)\b/;
+  /^(Create|New|Edit|Change|Delete|Save|Publish|Open incident|Rotate|Mute|Unmute|Pause|Resume|Duplicate|Run|Send|Cancel|Find the root cause|Upload|Add|Archive|Bring back|Ask to subscribe|Stop)\b/;
+const runs = /^(Run|Find the root cause|Stop)\b/;
+/** Forms that a reader's key may not send. */
+const forms = ['groups', 'incidents', 'maintenance', 'status-pages', 'services', 'checks', 'locations'];
 
 describe.skipIf(!hasChromium)('every page', { timeout: 180_000 }, () => {
   it.each([
@@ -69,6 +71,11 @@ describe.skipIf(!hasChromium)('every page', { timeout: 180_000 }, () => {
         (tab) => `/settings${tab}`,
       ),
       ...['', '?tab=notifications', '?tab=channels'].map((tab) => `/alerts${tab}`),
+      '/alerts?tab=locations',
+      ...forms.map((area) => `/${area}/new`),
+      '/checks/new?type=URL',
+      `${check}/edit`,
+      `/groups/${ids['group']}/edit`,
     ]) {
       await page.evaluate(
         `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
@@ -83,7 +90,7 @@ describe.skipIf(!hasChromium)('every page', { timeout: 180_000 }, () => {
         )
         .toBe(true);
       const names = await page
-        .locator('main button, main a')
+        .locator('main button:visible, main a:visible')
         .evaluateAll((found) =>
           found.map((one) => (one.getAttribute('aria-label') ?? one.textContent ?? '').trim()),
         );
@@ -93,6 +100,12 @@ describe.skipIf(!hasChromium)('every page', { timeout: 180_000 }, () => {
           .filter((name) => changes.test(name) && !(mayRun && runs.test(name)))
           .map((name) => `${address}: ${name}`),
       );
+    }
+    for (const address of [...forms.map((area) => `/${area}/new`), `${check}/edit`]) {
+      await page.goto(service.url + address);
+      const said = await page.getByRole('alert').innerText();
+      expect([address, said]).toEqual([address, expect.stringContaining(`The role of your key is ${role}`)]);
+      expect([address, await page.locator('main form').count()]).toEqual([address, 0]);
     }
     expect(offered).toEqual([]);
     expect(refused).toEqual([]);

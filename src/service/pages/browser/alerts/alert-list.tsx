@@ -2,6 +2,7 @@ import { useLoad } from '../base/load.ts';
 import { useReloadOn } from '../base/live.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { get, withQuery } from '../base/service.ts';
+import { CheckSearch, useCheckNames } from '../parts/check-search.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { pageOf } from '../parts/paging.tsx';
 import { Status } from '../parts/status.tsx';
@@ -54,7 +55,7 @@ export function AlertList() {
       <Month />
       <div class="filters" role="group" aria-label="Filters">
         <label>
-          About
+          About{' '}
           <select
             value={about}
             onChange={({ currentTarget: { value } }) =>
@@ -67,7 +68,7 @@ export function AlertList() {
         </label>
         {about === 'checks' && <CheckFilter chosen={checkId} onChange={(check) => filter({ check })} />}
         <label>
-          Type
+          Type{' '}
           <select value={alertType} onChange={({ currentTarget: { value } }) => filter({ type: value })}>
             <option value="">all types</option>
             {types.map((type) => (
@@ -78,7 +79,7 @@ export function AlertList() {
           </select>
         </label>
         <label>
-          Time
+          Time{' '}
           <select
             value={query.get('range') ?? ''}
             onChange={({ currentTarget: { value } }) => filter({ range: value, day: null })}
@@ -162,24 +163,23 @@ function Table({ alerts }: { alerts: readonly Alert[] }) {
   );
 }
 
-type Named = { readonly id: string; readonly name: string };
-
-/** A choice of checks; at most 100 are listed, and one that the address names always is. */
-function CheckFilter({ chosen, onChange }: { chosen: string; onChange: (id: string) => void }) {
-  const loaded = useLoad('checks', (signal) => get<Named[]>('/v1/checks?limit=100', signal));
-  const checks = loaded.value ?? [];
+/** A search for a check; the chosen one is shown, and can be removed. */
+function CheckFilter({ chosen, onChange }: { chosen: string; onChange: (id: string | null) => void }) {
+  const { nameOf, learn } = useCheckNames(chosen === '' ? [] : [chosen]);
+  if (chosen !== '')
+    return (
+      <button type="button" onClick={() => onChange(null)}>
+        {nameOf(chosen)} ×<span class="hidden-text"> show all checks</span>
+      </button>
+    );
   return (
-    <label>
-      Check
-      <select value={chosen} onChange={({ currentTarget: { value } }) => onChange(value)}>
-        <option value="">all checks</option>
-        {chosen !== '' && checks.every(({ id }) => id !== chosen) && <option value={chosen}>{chosen}</option>}
-        {checks.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
+    <CheckSearch
+      label="Check"
+      placeholder="All checks: search"
+      onChoose={(check) => {
+        learn(check);
+        onChange(check.id);
+      }}
+    />
   );
 }

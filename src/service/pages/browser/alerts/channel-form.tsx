@@ -2,9 +2,11 @@ import { useState } from 'preact/hooks';
 import { useLoad } from '../base/load.ts';
 import { get } from '../base/service.ts';
 import { errorAt } from '../parts/form/field.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { ChoiceField, NumberField, SwitchField } from '../parts/form/inputs.tsx';
 import { ManyField } from '../parts/form/lists.tsx';
+import { ChecksField } from '../parts/check-search.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { channelTypes, ConfigFields, withoutSecrets } from './config-fields.tsx';
 import { nameOf, type Channel, type Subscription } from './types.ts';
@@ -50,6 +52,7 @@ export function ChannelForm({ channel, onClose }: { channel: Channel | null; onC
     channel === null ? (['POST', path] as const) : (['PUT', `${path}/${channel.id}`] as const);
   // Subscriptions that were not changed are left alone: there may be more than are shown.
   const { subscriptions, ...others } = body;
+  const config = withoutSecrets(body.type, body.config);
   const sent = hasSubscriptions ? { ...others, subscriptions } : others;
   const submit = async () => {
     if ((await form.save(method, to, sent)) === undefined) return;
@@ -139,15 +142,32 @@ export function ChannelForm({ channel, onClose }: { channel: Channel | null; onC
         <AsText
           method={method}
           path={to}
-          body={{ ...sent, config: withoutSecrets(body.type, body.config) }}
+          body={{ ...(channel?.isPartial ? others : body), config }}
+          resource={{
+            kind: 'alert-channel',
+            name: nameOf({ ...body, id: 0 }),
+            // Files subscribe checks in the checks, not in the channel.
+            content: { ...others, config },
+          }}
         />
       </Form>
     </>
   );
 }
 
-type Named = { readonly id: string | number; readonly name: string };
-const shown = 100;
+type Named = { readonly id: number; readonly name: string };
+const pageSize = 100;
+const maxPages = 10;
+
+async function allGroups(signal: AbortSignal): Promise<Named[]> {
+  const groups: Named[] = [];
+  for (let page = 1; page <= maxPages; page += 1) {
+    const some = await get<Named[]>(`/v2/check-groups?limit=${pageSize}&page=${page}`, signal);
+    groups.push(...some);
+    if (some.length < pageSize) break;
+  }
+  return groups;
+}
 
 function Subscriptions({
   value,
@@ -158,41 +178,47 @@ function Subscriptions({
   error: string | undefined;
   onChange: (value: Subscription[]) => void;
 }) {
-  const loaded = useLoad('subscribers', async (signal) => ({
-    checks: await get<Named[]>(`/v1/checks?limit=${shown}`, signal),
-    groups: await get<Named[]>(`/v2/check-groups?limit=${shown}`, signal).catch(() => []),
-  }));
-  const idOf = (one: Subscription) =>
-    one.checkId === null ? `group ${one.groupId}` : `check ${one.checkId}`;
-  const { checks = [], groups = [] } = loaded.value ?? {};
-  const choices = [
-    ...groups.map(({ id, name }) => ({ value: `group ${id}`, title: `Group ${name}` })),
-    ...checks.map(({ id, name }) => ({ value: `check ${id}`, title: name })),
-  ];
-  // A subscriber that is not listed stays as it is.
-  for (const one of value)
-    if (!choices.some((choice) => choice.value === idOf(one)))
-      choices.push({ value: idOf(one), title: idOf(one) });
-  const toggle = (chosen: readonly string[]) => {
-    const kept = value.map((one) => ({ ...one, activated: chosen.includes(idOf(one)) }));
+  const loaded = useLoad('groups', allGroups);
+  const active = value.filter(({ activated }) => activated);
+  const checkIds = active.flatMap(({ checkId }) => checkId ?? []);
+  const groupIds = active.flatMap(({ groupId }) => (groupId === null ? [] : [String(groupId)]));
+  const choices = (loaded.value ?? []).map(({ id, name }) => ({ value: String(id), title: name }));
+  // A group that is not listed stays as it is.
+  for (const id of groupIds)
+    if (!choices.some((choice) => choice.value === id)) choices.push({ value: id, title: `Group ${id}` });
+  /** Subscriptions that are no longer chosen stay, and are off. */
+  const choose = (kind: 'checkId' | 'groupId', chosen: readonly string[]) => {
+    const idOf = (one: Subscription) => (one[kind] === null ? null : String(one[kind]));
+    const kept = value.map((one) => {
+      const id = idOf(one);
+      return id === null ? one : { ...one, activated: chosen.includes(id) };
+    });
     const added = chosen
       .filter((id) => value.every((one) => idOf(one) !== id))
-      .map((id): Subscription => {
-        const [kind, name = ''] = id.split(' ');
-        return kind === 'group'
-          ? { activated: true, checkId: null, groupId: Number(name) }
-          : { activated: true, checkId: name, groupId: null };
-      });
+      .map((id): Subscription =>
+        kind === 'groupId'
+          ? { activated: true, checkId: null, groupId: Number(id) }
+          : { activated: true, checkId: id, groupId: null },
+      );
     onChange([...kept, ...added]);
   };
   return (
-    <ManyField
-      label="Checks and groups"
-      hint={checks.length === shown ? `Only the first ${shown} checks are listed.` : undefined}
-      error={error}
-      value={value.filter(({ activated }) => activated).map(idOf)}
-      choices={choices}
-      onChange={toggle}
-    />
+    <>
+      {choices.length > 0 && (
+        <ManyField
+          label="Groups"
+          error={error}
+          value={groupIds}
+          choices={choices}
+          onChange={(chosen) => choose('groupId', chosen)}
+        />
+      )}
+      <ChecksField
+        label="Checks"
+        error={error}
+        value={checkIds}
+        onChange={(chosen) => choose('checkId', chosen)}
+      />
+    </>
   );
 }

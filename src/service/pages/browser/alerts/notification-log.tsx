@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { get, send, withQuery } from '../base/service.ts';
@@ -32,12 +32,7 @@ export function NotificationLog() {
   const full = withQuery(path, { limit, page: pageOf(query), alertId, alertChannelId: channelId, status });
   const loaded = useLoad(full, (signal) => get<Notification[]>(full, signal), { keep: true });
   const { reload } = loaded;
-  const isBusy = loaded.value?.some((one) => one.status === 'IN_PROGRESS') === true;
-  useEffect(() => {
-    if (!isBusy) return;
-    const timer = setInterval(reload, 2000);
-    return () => clearInterval(timer);
-  }, [isBusy, reload]);
+  useReloadOn(['notification'], reload);
   const retry = async (id: string) => {
     try {
       const retried = await send<Notification>('POST', `${path}/${id}/retry`, {});
@@ -57,7 +52,7 @@ export function NotificationLog() {
     <>
       <div class="filters" role="group" aria-label="Filters">
         <label>
-          Channel
+          Channel{' '}
           <select value={channelId} onChange={({ currentTarget: { value } }) => filter({ channel: value })}>
             <option value="">all channels</option>
             {(channels.value ?? []).map((channel) => (
@@ -68,7 +63,7 @@ export function NotificationLog() {
           </select>
         </label>
         <label>
-          State
+          State{' '}
           <select value={status} onChange={({ currentTarget: { value } }) => filter({ status: value })}>
             <option value="">all states</option>
             {Object.entries(states).map(([state, { word }]) => (

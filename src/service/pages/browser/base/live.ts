@@ -7,7 +7,22 @@ import type { LiveEvent } from './live-event.ts';
  */
 
 /** `reset`: events were left out, so everything must be read again. */
-const types = ['run', 'check', 'state', 'job', 'alert', 'location', 'reset'] as const;
+const types = [
+  'run',
+  'check',
+  'state',
+  'job',
+  'alert',
+  'location',
+  'notification',
+  'incident',
+  'maintenance',
+  'page',
+  'service',
+  'group',
+  'deployment',
+  'reset',
+] as const;
 export type LiveType = (typeof types)[number];
 
 const listeners = new Set<(event: LiveEvent) => void>();

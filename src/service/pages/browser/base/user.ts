@@ -10,6 +10,10 @@ export type User = {
   readonly keyName: string;
   readonly maskedKey: string;
   readonly expiresAt: string | null;
+  /** Address at which agents reach the service. */
+  readonly serviceUrl: string;
+  /** Image of its agents. */
+  readonly agentImage: string;
 };
 
 /** Undefined: not known yet. Null: signed out. */

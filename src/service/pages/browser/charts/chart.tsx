@@ -46,7 +46,7 @@ export function Chart({ title, summary, content }: { title: string; summary: str
       <p class="soft">{summary}</p>
       <details class="figures-table">
         <summary>Figures</summary>
-        <FiguresTable content={content} />
+        <FiguresTable title={title} content={content} />
       </details>
     </figure>
   );
@@ -60,11 +60,11 @@ const format = new Intl.DateTimeFormat(undefined, {
   minute: '2-digit',
 });
 
-function FiguresTable({ content }: { content: PlotContent }) {
+function FiguresTable({ title, content }: { title: string; content: PlotContent }) {
   const from = Math.max(0, content.times.length - shownRows);
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Figures of the chart">
-      <table aria-label="Figures">
+    <div class="scroll" tabIndex={0} role="region" aria-label={`Figures of the chart: ${title}`}>
+      <table aria-label={`Figures: ${title}`}>
         <thead>
           <tr>
             <th scope="col">Time</th>

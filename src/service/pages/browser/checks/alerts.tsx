@@ -1,10 +1,14 @@
-import { useRef } from 'preact/hooks';
-import { getList, withQuery } from '../base/service.ts';
+import { useEffect, useRef } from 'preact/hooks';
+import { MorePages } from '../alerts/more.tsx';
+import { checkAlertTypes, wordOf } from '../alerts/types.ts';
+import { get, withQuery } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { useReloadOn } from '../base/live.ts';
-import { usePlace } from '../base/router.ts';
+import { setQuery, usePlace } from '../base/router.ts';
 import { plain, text } from '../base/outside.ts';
+import { hasRange, RangePicker, rangeOf } from '../charts/range.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
+import { pageOf } from '../parts/paging.tsx';
 import { Status } from '../parts/status.tsx';
 import { Moment } from '../parts/time.tsx';
 
@@ -25,19 +29,7 @@ type Alert = {
   readonly created_at: string;
 };
 const limit = 50;
-const days = 30;
 
-const words: { readonly [type: string]: string } = {
-  ALERT_FAILURE: 'Failed',
-  ALERT_DEGRADED: 'Degraded',
-  ALERT_RECOVERY: 'Recovered',
-  ALERT_DEGRADED_RECOVERY: 'Recovered',
-  ALERT_FAILURE_REMAIN: 'Still failing',
-  ALERT_DEGRADED_REMAIN: 'Still degraded',
-  ALERT_DEGRADED_FAILURE: 'Degraded, now failing',
-  ALERT_FAILURE_DEGRADED: 'Failing, now degraded',
-  ALERT_SSL: 'Certificate ends soon',
-};
 const delivery: { readonly [status: string]: readonly [string, string] } = {
   SUCCESS: ['passed', 'delivered'],
   FAILURE: ['failed', 'not delivered'],
@@ -46,81 +38,142 @@ const delivery: { readonly [status: string]: readonly [string, string] } = {
   SUPERSEDED: ['cancelled', 'superseded'],
 };
 
-/** Alerts of the last 30 days with their channels and deliveries. */
-export function SentAlerts({ checkId }: { checkId: string }) {
-  const wanted = usePlace().query.get('alert');
-  // The alert that the address names gets the focus, but only when it appears.
-  const focused = useRef<string | null>(null);
-  const focusOnce = (element: HTMLElement | null) => {
-    if (element === null || focused.current === wanted) return;
-    focused.current = wanted;
-    element.focus();
-  };
-  const from = Math.floor(Date.now() / 60_000) * 60 - days * 86_400;
-  const alerts = useLoad(`alerts ${checkId}`, async (signal) => {
-    const [raised, sent] = await Promise.all([
-      getList<Alert>(withQuery(`/v1/check-alerts/${checkId}`, { limit, from }), signal),
-      getList<Sent>(withQuery('/v1/alert-notifications', { limit: 100, checkId }), signal),
-    ]);
-    return { raised: raised.entries, sent: sent.entries };
+const sentPages = 10;
+const sentLimit = 100;
+/** Notifications are made with their alert. */
+const soonSeconds = 60;
+
+async function sentBetween(
+  checkId: string,
+  { oldest, newest }: { oldest: Alert; newest: Alert },
+  signal: AbortSignal,
+): Promise<Sent[]> {
+  const sent: Sent[] = [];
+  for (let page = 1; page <= sentPages; page += 1) {
+    const path = withQuery('/v1/alert-notifications', {
+      checkId,
+      limit: sentLimit,
+      page,
+      from: Math.floor(Date.parse(oldest.created_at) / 1000),
+      to: Math.ceil(Date.parse(newest.created_at) / 1000) + soonSeconds,
+    });
+    const some = await get<Sent[]>(path, signal);
+    sent.push(...some);
+    if (some.length < sentLimit) break;
+  }
+  return sent;
+}
+
+async function readAlerts(checkId: string, query: URLSearchParams, signal: AbortSignal) {
+  const range = hasRange(query) ? rangeOf(query) : null;
+  const path = withQuery(`/v1/check-alerts/${checkId}`, {
+    limit,
+    page: pageOf(query),
+    alertType: query.get('type'),
+    from: range === null ? undefined : Math.floor(range.from / 1000),
+    to: range === null ? undefined : Math.ceil(range.to / 1000),
   });
-  useReloadOn(['alert'], alerts.reload, { checkId });
+  const raised = await get<Alert[]>(path, signal);
+  const [newest, oldest] = [raised[0], raised.at(-1)];
+  if (newest === undefined || oldest === undefined) return { raised, sent: [] };
+  return { raised, sent: await sentBetween(checkId, { oldest, newest }, signal) };
+}
+
+/** Alerts of a check with their channels and deliveries; filters and the page are part of the address. */
+export function SentAlerts({ checkId }: { checkId: string }) {
+  const { query } = usePlace();
+  const wanted = query.get('alert');
+  const type = query.get('type') ?? '';
+  const range = hasRange(query) ? rangeOf(query) : null;
+  const key = `alerts ${checkId} ${type} ${pageOf(query)} ${range?.preset ?? `${range?.from} ${range?.to}`}`;
+  const alerts = useLoad(key, (signal) => readAlerts(checkId, query, signal), { keep: true });
+  useReloadOn(['alert', 'notification'], alerts.reload, { checkId });
   return (
-    <Shown of={alerts} what="the alerts">
-      {({ raised, sent }) =>
-        raised.length === 0 ? (
-          <div class="card">
-            <Empty title={`No alerts in ${days} days.`}>
-              <a href="/alerts">All alerts and channels</a>
-            </Empty>
-          </div>
-        ) : (
-          <section class="card" aria-label="Alerts">
-            <h2>Alerts of the last {days} days</h2>
-            <ul class="tests">
-              {raised.map((alert) => {
-                const own = sent.filter(({ alertId }) => alertId === alert.id);
-                return (
-                  <li
+    <>
+      <div class="filters">
+        <label>
+          Type{' '}
+          <select
+            value={type}
+            onChange={({ currentTarget: { value } }) => setQuery({ type: value, page: null })}
+          >
+            <option value="">all types</option>
+            {checkAlertTypes.map((one) => (
+              <option key={one} value={one}>
+                {wordOf(one).word}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <RangePicker withAll />
+      <Shown of={alerts} what="the alerts">
+        {({ raised, sent }) =>
+          raised.length === 0 ? (
+            <div class="card">
+              <Empty
+                title={
+                  type === '' && range === null && pageOf(query) === 1
+                    ? 'No alerts yet.'
+                    : 'No alert matches.'
+                }
+              >
+                <a href="/alerts">All alerts and channels</a>
+              </Empty>
+            </div>
+          ) : (
+            <section class="card" aria-label="Alerts">
+              <ul class="tests">
+                {raised.map((alert) => (
+                  <OneAlert
                     key={alert.id}
-                    id={`alert-${alert.id}`}
-                    tabIndex={-1}
-                    aria-current={alert.id === wanted ? 'true' : undefined}
-                    ref={alert.id === wanted ? focusOnce : null}
-                  >
-                    <div class="test-line">
-                      <b>{words[alert.alertType] ?? alert.alertType}</b>
-                      <Moment at={alert.created_at} />
-                      <span class="soft">
-                        {alert.runLocation ?? ''}
-                        {alert.isReminder && ' reminder'}
-                      </span>
-                    </div>
-                    {alert.error !== null && <p class="break">{plain(alert.error)}</p>}
-                    {own.length === 0 ? (
-                      <p class="soft">No channel was notified.</p>
-                    ) : (
-                      <ul class="steps">
-                        {own.map(({ id, type, status, attempts, notificationResult }) => (
-                          <li key={id}>
-                            {type.toLowerCase().replaceAll('_', ' ')}{' '}
-                            <Status
-                              status={delivery[status]?.[0] ?? 'waiting'}
-                              word={delivery[status]?.[1] ?? status}
-                            />{' '}
-                            {attempts > 1 && <span class="soft">{attempts} tries</span>}{' '}
-                            <span class="soft break">{text(notificationResult ?? '', 500)}</span>
-                          </li>
-                        ))}
-                      </ul>
-                    )}
-                  </li>
-                );
-              })}
-            </ul>
-          </section>
-        )
-      }
-    </Shown>
+                    alert={alert}
+                    sent={sent.filter(({ alertId }) => alertId === alert.id)}
+                    isWanted={alert.id === wanted}
+                  />
+                ))}
+              </ul>
+            </section>
+          )
+        }
+      </Shown>
+      <MorePages hasMore={alerts.value?.raised.length === limit} />
+    </>
+  );
+}
+
+function OneAlert({ alert, sent, isWanted }: { alert: Alert; sent: readonly Sent[]; isWanted: boolean }) {
+  const element = useRef<HTMLLIElement>(null);
+  // The alert that the address names gets the focus when it appears.
+  useEffect(() => {
+    if (isWanted) element.current?.focus();
+  }, [isWanted]);
+  const { status, word } = wordOf(alert.alertType);
+  return (
+    <li ref={element} id={`alert-${alert.id}`} tabIndex={-1} aria-current={isWanted ? 'true' : undefined}>
+      <div class="test-line">
+        <Status status={status} word={word} />
+        <Moment at={alert.created_at} />
+        <span class="soft">
+          {alert.runLocation ?? ''}
+          {alert.isReminder && ' reminder'}
+        </span>
+      </div>
+      {alert.error !== null && <p class="break">{plain(alert.error)}</p>}
+      {sent.length === 0 ? (
+        <p class="soft">No channel was notified.</p>
+      ) : (
+        <ul class="steps">
+          {sent.map(({ id, type, status: state, attempts, notificationResult }) => (
+            <li key={id}>
+              {type.toLowerCase().replaceAll('_', ' ')}{' '}
+              <Status status={delivery[state]?.[0] ?? 'waiting'} word={delivery[state]?.[1] ?? state} />{' '}
+              {attempts > 1 && <span class="soft">{attempts} tries</span>}{' '}
+              <span class="soft break">{text(notificationResult ?? '', 500)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
   );
 }

@@ -73,13 +73,15 @@ function ErrorCard({ group, reload }: { group: Group; reload: () => void }) {
       .then(reload, sayFailed)
       .finally(() => setBusy(false));
   };
+  const archive = (body: Partial<Pick<Group, 'archivedUntilNextEvent' | 'archiveForEver'>>) =>
+    act(() => send('PATCH', `/v1/error-groups/${group.id}`, body));
   const isArchived = group.archivedUntilNextEvent || group.archiveForEver;
   return (
     <section class="card" aria-label="Error">
       <h2 class="reason break">{plain(group.rawErrorMessage ?? group.cleanedErrorMessage)}</h2>
       <p class="soft">
         last seen <Ago at={group.lastSeen} />, first seen <Ago at={group.firstSeen} />
-        {isArchived && ', archived'}
+        {group.archiveForEver ? ', archived for good' : isArchived && ', archived until it happens again'}
       </p>
       <div class="buttons">
         {mayRun && (
@@ -92,14 +94,22 @@ function ErrorCard({ group, reload }: { group: Group; reload: () => void }) {
           </button>
         )}
         {mayWrite && !isArchived && (
+          <button type="button" disabled={isBusy} onClick={() => archive({ archivedUntilNextEvent: true })}>
+            Archive until it happens again
+          </button>
+        )}
+        {mayWrite && !group.archiveForEver && (
+          <button type="button" disabled={isBusy} onClick={() => archive({ archiveForEver: true })}>
+            Archive for good
+          </button>
+        )}
+        {mayWrite && isArchived && (
           <button
             type="button"
             disabled={isBusy}
-            onClick={() =>
-              act(() => send('PATCH', `/v1/error-groups/${group.id}`, { archivedUntilNextEvent: true }))
-            }
+            onClick={() => archive({ archivedUntilNextEvent: false, archiveForEver: false })}
           >
-            Archive until it happens again
+            Bring back
           </button>
         )}
       </div>
@@ -140,6 +150,7 @@ function RootCause({ id }: { id: string }) {
                 </li>
               ))}
             </ul>
+            <References links={analysis.referenceLinks} />
             <p class="soft">By {provider}</p>
           </>
         )
@@ -147,3 +158,28 @@ function RootCause({ id }: { id: string }) {
     </Shown>
   );
 }
+
+/** Pages that an analysis refers to. A model may have named them, so only addresses of web pages become links. */
+function References({ links }: { links: readonly { url: string; title: string }[] }) {
+  if (links.length === 0) return null;
+  return (
+    <>
+      <h3>References</h3>
+      <ul>
+        {links.slice(0, 20).map(({ url, title }, at) => (
+          <li key={at} class="break">
+            {isWebAddress(url) ? (
+              <a href={url} target="_blank" rel="noreferrer nofollow">
+                {plain(title) || url}
+              </a>
+            ) : (
+              `${plain(title)} ${plain(url)}`
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url);

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { every } from '../base/words.ts';
 import { Status } from '../parts/status.tsx';
 import { Ago } from '../parts/time.tsx';
+import { WaitText } from '../parts/wait.tsx';
 import { targetOf, typeWords, type Check, type InShort } from './types.ts';
 
 /** What the check is and how it is doing. */
@@ -43,7 +44,7 @@ export function Head({
       </p>
       {inShort?.waits && (
         <p class="note warn" role="status">
-          {inShort.waits.message}
+          <WaitText wait={inShort.waits} />
         </p>
       )}
       {inShort?.reason && (

@@ -7,9 +7,10 @@ import { RangePicker, rangeOf } from '../charts/range.tsx';
 import { Bars } from '../parts/bars.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { Suite } from '../suites/suite.tsx';
-import { Heartbeat } from './heartbeat.tsx';
+import { AvailabilityChart } from './availability-chart.tsx';
+import { Pings, PingUrl } from './heartbeat.tsx';
 import { Happenings } from './happenings.tsx';
-import { ResponseCharts, viewOf } from './response-charts.tsx';
+import { ResponseCharts } from './response-charts.tsx';
 import { figuresOf, timelinePath, type Timeline } from './timeline.ts';
 import type { Check, InShort } from './types.ts';
 
@@ -22,17 +23,20 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
   // A preset moves with time: its name is the key, and live events read it again.
   const key = `${check.id} ${range.preset ?? `${range.from} ${range.to}`}`;
   const whole = useLoad(`timeline ${key}`, read(), { keep: true });
-  const isByLocation = viewOf(query) === 'locations';
+  const isByLocation = query.get('chart') === 'locations';
   const places = useLoad(isByLocation ? `places ${key}` : null, read('location'), { keep: true });
   useReloadOn(['run'], () => (whole.reload(), places.reload()), { checkId: check.id, everyMs: 5000 });
+  // What is marked on the charts.
+  useReloadOn(['alert', 'incident', 'maintenance', 'deployment'], whole.reload, { everyMs: 5000 });
   // A check that never ran has no status.
   const status = useLoad(inShort?.lastRunAt ? `status ${check.id}` : null, (signal) =>
     get<{ sslDaysRemaining: number | null }>(`/v1/check-statuses/${check.id}`, signal),
   );
   return (
     <>
-      {check.checkType === 'HEARTBEAT' && <Heartbeat check={check} />}
+      {check.checkType === 'HEARTBEAT' && <PingUrl check={check} />}
       <RangePicker />
+      {check.checkType === 'HEARTBEAT' && <Pings checkId={check.id} />}
       <Shown of={whole} what="the charts">
         {(timeline) => {
           const figures = figuresOf(timeline);
@@ -50,7 +54,7 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
                 <Figure title="p95" value={milliseconds(figures.p95)} />
                 <Figure title="p99" value={milliseconds(figures.p99)} />
                 {typeof status.value?.sslDaysRemaining === 'number' && (
-                  <Figure title="Certificate ends in" value={`${status.value.sslDaysRemaining} days`} />
+                  <Figure {...expiryOf(status.value.sslDaysRemaining)} />
                 )}
               </div>
               {inShort !== null && (
@@ -66,9 +70,12 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
                   <Empty title="No runs in this time.">Choose a longer time, or run the check now.</Empty>
                 </div>
               ) : (
-                check.checkType !== 'HEARTBEAT' && (
-                  <ResponseCharts checkId={check.id} timeline={timeline} places={places.value ?? null} />
-                )
+                <>
+                  {check.checkType !== 'HEARTBEAT' && (
+                    <ResponseCharts checkId={check.id} timeline={timeline} places={places.value ?? null} />
+                  )}
+                  <AvailabilityChart checkId={check.id} timeline={timeline} />
+                </>
               )}
               <Happenings marks={timeline.marks} checkId={check.id} />
             </>
@@ -79,6 +86,11 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
     </>
   );
 }
+
+const expiryOf = (days: number) =>
+  days < 0
+    ? { title: 'Certificate expired', value: `${-days} days ago` }
+    : { title: 'Certificate expires in', value: `${days} ${days === 1 ? 'day' : 'days'}` };
 
 const failedRuns = (checkId: string, { from, to }: Timeline) =>
   withQuery(`/checks/${checkId}`, { tab: 'runs', status: 'failed', from, to });

@@ -5,6 +5,7 @@ import { useReloadOn } from '../base/live.ts';
 import { usePlace } from '../base/router.ts';
 import { begin, get, withQuery } from '../base/service.ts';
 import { Shown } from '../parts/notice.tsx';
+import { Trail } from '../parts/page-head.tsx';
 import { currentTab, Tabs } from '../parts/tabs.tsx';
 import { ActiveRuns } from './active-runs.tsx';
 import { Actions } from './actions.tsx';
@@ -43,18 +44,25 @@ export function Page({ params: { id = '' } }: PageProps) {
     return entries.find((entry) => entry.id === id) ?? null;
   });
   useReloadOn(['run', 'state', 'check'], inShort.reload, { checkId: id, everyMs: 1500 });
+  // Agents that join or leave, and maintenance, decide whether the check waits.
+  useReloadOn(['location', 'maintenance'], inShort.reload, { everyMs: 1500 });
   useReloadOn(['check'], check.reload, { checkId: id });
   const name = check.value?.name;
   useEffect(() => {
     document.title = name ?? 'Check';
   }, [name]);
+  const groupId = check.value?.groupId ?? null;
   const tab = currentTab(tabs, query);
   return (
     <>
-      <nav class="crumbs" aria-label="Where you are">
-        <a href="/">Checks</a>
-        {inShort.value?.groupName && <> › {inShort.value.groupName}</>}
-      </nav>
+      <Trail
+        steps={[
+          { href: '/', title: 'Checks' },
+          ...(inShort.value?.groupName && groupId !== null
+            ? [{ href: `/groups/${groupId}`, title: inShort.value.groupName }]
+            : []),
+        ]}
+      />
       <Shown of={check} what="the check">
         {(value) => (
           <>

@@ -1,25 +1,13 @@
 import { useMemo } from 'preact/hooks';
 import { go, setQuery, usePlace } from '../base/router.ts';
 import { withQuery } from '../base/service.ts';
-import { milliseconds } from '../base/words.ts';
 import { Chart } from '../charts/chart.tsx';
 import type { PlotContent, Series, ShownMark } from '../charts/plot.ts';
 import { showRange } from '../charts/range.tsx';
+import { seriesOf, viewOf, viewsOf, type ViewId } from './chart-views.ts';
 import { linkOfMark, type Bucket, type Timeline } from './timeline.ts';
 
-const views = [
-  { id: 'time', title: 'Response time' },
-  { id: 'phases', title: 'By phase' },
-  { id: 'locations', title: 'By location' },
-  { id: 'retries', title: 'Retries' },
-] as const;
-export type View = (typeof views)[number]['id'];
-
-/** The view that the address names. */
-export const viewOf = (query: URLSearchParams): View =>
-  views.find(({ id }) => id === query.get('chart'))?.id ?? 'time';
-
-/** Response times: percentiles, phases, or locations; or retries. The view is part of the address. */
+/** Response times and what else the check measures. The view is part of the address. */
 export function ResponseCharts({
   checkId,
   timeline,
@@ -30,7 +18,8 @@ export function ResponseCharts({
   places: Timeline | null;
 }) {
   const { query } = usePlace();
-  const view = viewOf(query);
+  const views = viewsOf(timeline, query.get('chart'));
+  const { id: view, title } = viewOf(views, query);
   const content = useMemo(
     () => contentOf(view === 'locations' ? (places ?? timeline) : timeline, { view, checkId }),
     [timeline, places, view, checkId],
@@ -39,22 +28,24 @@ export function ResponseCharts({
   return (
     <section class="card" aria-label="Response time">
       <div class="card-head">
-        <h2>Response time</h2>
-        <div class="buttons" role="group" aria-label="View of the chart">
-          {views.map(({ id, title }) => (
-            <button
-              key={id}
-              type="button"
-              aria-pressed={view === id}
-              onClick={() => setQuery({ chart: id === 'time' ? null : id })}
-            >
-              {title}
-            </button>
-          ))}
-        </div>
+        <h2>Over time</h2>
+        {views.length > 1 && (
+          <div class="buttons" role="group" aria-label="View of the chart">
+            {views.map((one) => (
+              <button
+                key={one.id}
+                type="button"
+                aria-pressed={view === one.id}
+                onClick={() => setQuery({ chart: one.id === 'time' ? null : one.id })}
+              >
+                {one.title}
+              </button>
+            ))}
+          </div>
+        )}
       </div>
       <Chart
-        title={views.find(({ id }) => id === view)?.title ?? ''}
+        title={title}
         summary={`Latest values: ${last.join(', ') || 'none'}. Drag over the chart to zoom, and click on a mark to open it.`}
         content={content}
       />
@@ -75,11 +66,9 @@ const markColours: { readonly [kind: string]: string } = {
   maintenance: 'accent',
   incident: 'errored',
   deployment: 'accent',
+  route: 'degraded',
 };
-const lines = ['accent', 'errored', 'passed', 'degraded', 'failed', 'idle'];
-const colourAt = (at: number) => lines[at % lines.length] ?? 'accent';
-
-function contentOf(timeline: Timeline, { view, checkId }: { view: View; checkId: string }): PlotContent {
+function contentOf(timeline: Timeline, { view, checkId }: { view: ViewId; checkId: string }): PlotContent {
   const range = { from: seconds(timeline.from), to: seconds(timeline.to) };
   const buckets = timeline.series.flatMap((one) => one.buckets);
   const times = [...new Set(buckets.map(({ from }) => seconds(from)))].sort((a, b) => a - b);
@@ -89,32 +78,18 @@ function contentOf(timeline: Timeline, { view, checkId }: { view: View; checkId:
   };
   const [first] = timeline.series;
   const own = first?.buckets ?? [];
-  const series: Series[] =
-    view === 'locations'
-      ? timeline.series.slice(0, 6).map(({ location, buckets: those }, at) => ({
-          name: location ?? 'all',
-          colour: colourAt(at),
-          values: values(those, ({ p50 }) => p50),
-        }))
-      : view === 'phases'
-        ? [...new Set(own.flatMap(({ phases }) => Object.keys(phases)))].slice(0, 8).map((name, at) => ({
-            name,
-            colour: colourAt(at),
-            values: values(own, ({ phases }) => phases[name]),
-          }))
-        : view === 'retries'
-          ? [{ name: 'Retries', colour: 'degraded', values: values(own, ({ retries }) => retries) }]
-          : [
-              { name: 'p99', colour: 'idle', values: values(own, ({ p99 }) => p99) },
-              { name: 'p95', colour: 'errored', values: values(own, ({ p95 }) => p95) },
-              { name: 'Median', colour: 'accent', values: values(own, ({ p50 }) => p50) },
-            ];
+  const { lines, format } = seriesOf(timeline, view);
+  const series: Series[] = lines.map(({ name, colour, buckets: those, of }) => ({
+    name,
+    colour,
+    values: values(those, of),
+  }));
   return {
     times,
     series,
     range,
     marks: [...marksOf(timeline, { end: range.to, checkId }), ...badBuckets(timeline, { own, checkId })],
-    format: view === 'retries' ? String : milliseconds,
+    format,
     onOpen: go,
     onZoom: (from, to) => showRange(from * 1000, to * 1000),
   };

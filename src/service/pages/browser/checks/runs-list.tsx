@@ -15,6 +15,17 @@ const limit = 25;
 type Page = { readonly entries: Run[]; readonly nextId: string | null };
 const fields = 'id,status,reason,runLocation,responseTime,startedAt,resultType,attempts,totals';
 
+type Places = { readonly locations?: readonly string[]; readonly privateLocations?: readonly string[] };
+const namesOf = ({ locations = [], privateLocations = [] }: Places) => [...locations, ...privateLocations];
+
+/** Where a check runs: a check without locations of its own has those of its group. */
+function usePlaces(check: Check): readonly string[] {
+  const own = namesOf(check);
+  const path = `/v2/check-groups/${check.groupId}`;
+  const group = useLoad(check.groupId === null ? null : path, (signal) => get<Places>(path, signal));
+  return [...new Set([...own, ...(group.value === undefined ? [] : namesOf(group.value))])];
+}
+
 /** The runs of a check with filters. New runs wait behind a button, so that nothing moves while someone reads. */
 export function Runs({ check }: { check: Check }) {
   const { query } = usePlace();
@@ -56,7 +67,7 @@ export function Runs({ check }: { check: Check }) {
   const pages = first.value === undefined ? [] : [first.value, ...more];
   const runs = pages.flatMap(({ entries }) => entries);
   const nextId = pages.at(-1)?.nextId ?? null;
-  const places = [...(check.locations ?? []), ...(check.privateLocations ?? [])];
+  const places = usePlaces(check);
   return (
     <section aria-label="Runs">
       <div class="filters">
@@ -75,6 +86,7 @@ export function Runs({ check }: { check: Check }) {
           Location{' '}
           <select value={location} onChange={({ currentTarget: { value } }) => setQuery({ location: value })}>
             <option value="">any</option>
+            {location !== '' && !places.includes(location) && <option value={location}>{location}</option>}
             {places.map((place) => (
               <option key={place} value={place}>
                 {place}

@@ -17,6 +17,7 @@ export type Bucket = {
   readonly p99: number | null;
   readonly avg: number | null;
   readonly phases: { readonly [phase: string]: number };
+  readonly figures?: { readonly [name: string]: number };
 };
 export type Mark = {
   readonly at: string;
@@ -24,8 +25,11 @@ export type Mark = {
   readonly kind: string;
   readonly text: string;
   readonly id: string;
+  /** Of deployments of a project. */
+  readonly project?: string;
 };
 export type Timeline = {
+  readonly checkType: string;
   readonly from: string;
   readonly to: string;
   readonly bucketSeconds: number;
@@ -43,10 +47,25 @@ export function timelinePath(checkId: string, query: URLSearchParams, groupBy?: 
   return withQuery(`/v1/checks/${encodeURIComponent(checkId)}/timeline`, { ...span, groupBy, points: 200 });
 }
 
-/** The page of what a mark stands for; deployments have none. */
-export function linkOfMark({ kind, id }: Mark, checkId: string): string | undefined {
-  if (kind === 'alert' || kind === 'recovery') return `/checks/${checkId}?tab=alerts&alert=${id}`;
+/** A deployment that called a trigger has no page: its runs began within this time. */
+const triggeredMs = 600_000;
+const aroundMs = 12 * 3_600_000;
+
+/** The page of what a mark stands for. */
+export function linkOfMark({ kind, id, at, project }: Mark, checkId: string): string | undefined {
+  if (kind === 'deployment') {
+    if (project !== undefined) return `/projects/${encodeURIComponent(project)}?deployment=${id}`;
+    const from = Date.parse(at);
+    const to = new Date(from + triggeredMs).toISOString();
+    return `/checks/${checkId}?tab=runs&from=${new Date(from).toISOString()}&to=${to}`;
+  }
+  if (kind === 'alert' || kind === 'recovery') {
+    // The list of all alerts may be long, so the address names the time around this one as well.
+    const [from, to] = [-aroundMs, aroundMs].map((by) => new Date(Date.parse(at) + by).toISOString());
+    return `/checks/${checkId}?tab=alerts&alert=${id}&from=${from}&to=${to}`;
+  }
   if (kind === 'incident') return `/incidents/${id}`;
+  if (kind === 'route') return `/checks/${checkId}/runs/${id}`;
   return kind === 'maintenance' ? `/maintenance/${id}` : undefined;
 }
 

@@ -1,3 +1,5 @@
+import type { Wait } from '../base/wait.ts';
+
 /** A check as the API returns it, with the fields that its page shows. */
 export type Check = {
   readonly id: string;
@@ -47,7 +49,7 @@ export type InShort = {
     errored: number;
     missed: number;
   }[];
-  readonly waits: { readonly reason: string; readonly message: string } | null;
+  readonly waits: Wait | null;
   readonly availability: number | null;
   readonly p95: number | null;
   readonly nextRunAt?: string | null;
@@ -62,6 +64,8 @@ export const typeWords: { readonly [type: string]: string } = {
   DNS: 'DNS check',
   ICMP: 'ping check',
   SSL: 'SSL check',
+  GRPC: 'gRPC check',
+  TRACEROUTE: 'traceroute check',
   BROWSER: 'browser check',
   MULTI_STEP: 'multi-step check',
   PLAYWRIGHT: 'Playwright suite',

@@ -7,6 +7,7 @@ type Location = { name: string; region: string; code: string; runningAgents: rea
 type PrivateLocation = { name: string; slugName: string; runningAgents: readonly unknown[] };
 type Named = { id: string | number; name: string };
 type Channel = { id: number; type: string; config: { [field: string]: unknown } };
+type Certificate = { id: string; host: string; subject: string; expiresAt: string };
 type Runtime = { name: string; stage: string };
 
 /** `isServed`: for locations, whether an agent runs there. */
@@ -50,15 +51,17 @@ function channelTitle({ type, config }: Channel): string {
 
 /** Reads everything that the form of a check chooses from. */
 export async function readChoices(signal: AbortSignal): Promise<Choices> {
-  const [locations, privateLocations, groups, snippets, runtimes, ofPages, channels] = await Promise.all([
-    get<Location[]>('/v1/locations', signal),
-    all<PrivateLocation>('/v1/private-locations', signal),
-    all<Named>('/v1/check-groups', signal),
-    all<Named>('/v1/snippets', signal),
-    get<Runtime[]>('/v1/runtimes', signal),
-    services(signal),
-    all<Channel>('/v1/alert-channels', signal),
-  ]);
+  const [locations, privateLocations, groups, snippets, runtimes, ofPages, channels, certificates] =
+    await Promise.all([
+      get<Location[]>('/v1/locations', signal),
+      all<PrivateLocation>('/v1/private-locations', signal),
+      all<Named>('/v1/check-groups', signal),
+      all<Named>('/v1/snippets', signal),
+      get<Runtime[]>('/v1/runtimes', signal),
+      services(signal),
+      all<Channel>('/v1/alert-channels', signal),
+      all<Certificate>('/v1/client-certificates', signal),
+    ]);
   return {
     locations: locations
       .map(({ code, name, region, runningAgents }) => ({
@@ -78,6 +81,10 @@ export async function readChoices(signal: AbortSignal): Promise<Choices> {
     snippets: snippets.map(byName),
     runtimes: runtimes.map(({ name, stage }) => ({ value: name, title: `${name} (${stage.toLowerCase()})` })),
     services: ofPages.map(byName),
+    certificates: certificates.map(({ id, host, subject, expiresAt }) => ({
+      value: id,
+      title: `${host}: ${subject}, until ${expiresAt.slice(0, 10)}`,
+    })),
     channels: channels.map((channel) => ({ id: channel.id, title: channelTitle(channel) })),
   };
 }

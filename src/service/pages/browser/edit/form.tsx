@@ -2,7 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { go } from '../base/router.ts';
 import { errorAt, type FieldErrors } from '../parts/form/field.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import type { Choices } from './choices.ts';
 import { Fields, type FieldContext } from './field.tsx';
@@ -78,20 +79,13 @@ export function CheckEditor({
         <AsText
           method={method}
           path={path}
-          body={sent}
-          {...(form.hasFile
-            ? {
-                file: {
-                  name: 'check.json for location-agent run',
-                  content: { checkType: form.type, ...short },
-                },
-              }
-            : {})}
+          body={id === null ? short : body}
+          resource={{ kind: 'check', name: nameIn(body), content: { checkType: form.type, ...short } }}
         />
       </Form>
       {form.isRun && (
         <aside>
-          <TestRun form={form} body={short} hasSecrets={hasEmptySecrets(body)} onErrors={onErrors} />
+          <TestRun form={form} id={id} body={short} onErrors={onErrors} />
         </aside>
       )}
     </div>
@@ -101,11 +95,8 @@ export function CheckEditor({
 /** The offset belongs to the frequency: seconds with 0, otherwise chosen by the service. */
 const offsetFor = (frequency: unknown): Body => ({ frequencyOffset: frequency === 0 ? 10 : undefined });
 
-const hasEmptySecrets = (body: Body) =>
-  Array.isArray(body['environmentVariables']) &&
-  body['environmentVariables'].some(
-    (variable: { secret?: boolean; value?: string }) => variable.secret === true && variable.value === '',
-  );
+/** The name in the body of a check or group. */
+export const nameIn = ({ name }: Body): string => (typeof name === 'string' ? name : '');
 
 /** The message above the form, with errors that belong to no field of it. */
 export function messageOf(

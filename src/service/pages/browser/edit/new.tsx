@@ -1,7 +1,6 @@
 import { useLoad } from '../base/load.ts';
 import { usePlace } from '../base/router.ts';
 import { withQuery } from '../base/service.ts';
-import { useMay } from '../base/user.ts';
 import { Problem, Shown } from '../parts/notice.tsx';
 import { onlyServed, readCheck, readChoices } from './choices.ts';
 import type { Body } from './fields/row.ts';
@@ -13,11 +12,9 @@ import { PageHead } from '../parts/page-head.tsx';
 /** A new check: of a type (`?type=`), in a group (`?groupId=`), or like another one (`?from=`). */
 export function Page() {
   const { query } = usePlace();
-  const mayWrite = useMay('READ_WRITE');
   const from = query.get('from');
   const type = query.get('type');
   const groupId = query.get('groupId');
-  if (!mayWrite) return <Problem title="Your API key may not create checks" />;
   if (from === null && formOf(type) === undefined) return <ChooseType groupId={groupId} />;
   return <NewCheck key={`${type} ${from} ${groupId}`} type={type} from={from} groupId={groupId} />;
 }

@@ -1,15 +1,15 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { Refused } from '../base/service.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { Refused, Unreachable } from '../base/service.ts';
 import { milliseconds } from '../base/words.ts';
 import type { FieldErrors } from '../parts/form/field.tsx';
 import { ChoiceField } from '../parts/form/inputs.tsx';
 import { sayFailed } from '../parts/messages.tsx';
 import { Status, StatusMark } from '../parts/status.tsx';
 import {
-  deleteDraft,
   readResults,
   readSession,
-  startDraft,
+  startTry,
+  stopTry,
   type Assertion,
   type Result,
   type Session,
@@ -20,7 +20,6 @@ import type { CheckForm } from './fields/types.ts';
 /** A run of the check as it stands in the form, before it is saved, with its result. */
 
 type State = {
-  readonly checkId: string;
   readonly session: Session;
   readonly results: readonly Result[];
 };
@@ -29,34 +28,20 @@ const pollMs = 1000;
 
 export function TestRun({
   form,
+  id,
   body,
-  hasSecrets,
   onErrors,
 }: {
   form: CheckForm;
+  /** Of the stored check, whose secrets count; null = a new one. */
+  id: string | null;
   /** The check as it would be created. */
   body: Body;
-  /** Whether it has stored secrets, which the page cannot read. */
-  hasSecrets: boolean;
   onErrors: (errors: FieldErrors, message: string | null) => void;
 }) {
   const [state, setState] = useState<State | null>(null);
   const [isStarting, setStarting] = useState(false);
   const [place, setPlace] = useState('');
-  const draft = useRef<string | null>(null);
-  const isLeft = useRef(false);
-  const forget = () => {
-    if (draft.current !== null) deleteDraft(draft.current);
-    draft.current = null;
-  };
-  useEffect(() => {
-    addEventListener('pagehide', forget);
-    return () => {
-      isLeft.current = true;
-      removeEventListener('pagehide', forget);
-      forget();
-    };
-  }, []);
   const isRunning = state?.session.status === 'RUNNING';
   usePolling(state, setState);
 
@@ -66,14 +51,11 @@ export function TestRun({
   const start = async () => {
     if (isStarting) return;
     setStarting(true);
-    forget();
     setState(null);
     try {
-      const { checkId, session } = await startDraft(form, body, places.includes(place) ? place : null);
-      if (isLeft.current) return deleteDraft(checkId);
-      draft.current = checkId;
+      const session = await startTry(form, body, { id, runLocation: places.includes(place) ? place : null });
       onErrors({}, null);
-      setState({ checkId, session, results: [] });
+      setState({ session, results: [] });
     } catch (error) {
       if (error instanceof Refused) onErrors(error.attributes, error.message);
       else sayFailed(error);
@@ -82,19 +64,16 @@ export function TestRun({
     }
   };
   const stop = () => {
-    forget();
+    if (state !== null) void stopTry(state.session.testSessionId);
     setState(null);
   };
   return (
     <section class="card" aria-labelledby="test-run">
       <h2 id="test-run">Test run</h2>
       <p class="hint">
-        Runs the check as it stands in the form, as a draft that is off and is deleted when you leave this
-        page. No alert is sent.
+        Runs the check as it is in the form, without saving it. The run changes no status and sends no alert.
+        {id !== null && ' Stored secrets that you do not type again are used.'}
       </p>
-      {hasSecrets && (
-        <p class="note warn">Stored secrets are empty in a test run: type them again to use them.</p>
-      )}
       {places.length > 1 && (
         <ChoiceField
           label="Location of the test run"
@@ -141,27 +120,27 @@ export function TestRun({
   );
 }
 
+/** The session now, and its results if there are new ones. */
+async function read({ session, results }: State, signal: AbortSignal): Promise<State> {
+  const next = await readSession(session.testSessionId, signal);
+  const isSame = next.results.length === results.length;
+  return { session: next, results: isSame ? results : await readResults(next, signal) };
+}
+
 /** Reads the session until its run is over, and its results when there are new ones. */
 function usePolling(state: State | null, setState: (state: State) => void): void {
   useEffect(() => {
     if (state === null) return;
-    const { checkId, session, results } = state;
+    const { session, results } = state;
     if (session.status !== 'RUNNING' && session.results.length === results.length) return;
     const ending = new AbortController();
     const timer = setTimeout(() => {
-      readSession(session.testSessionId, ending.signal)
-        .then(async (next) => ({
-          checkId,
-          session: next,
-          results:
-            next.results.length === results.length
-              ? results
-              : await readResults(checkId, next, ending.signal),
-        }))
-        .then(setState, (error: unknown) => {
-          if (ending.signal.aborted) return;
-          sayFailed(error);
-        });
+      read(state, ending.signal).then(setState, (error: unknown) => {
+        if (ending.signal.aborted) return;
+        // The run goes on while the service cannot be reached.
+        if (error instanceof Unreachable) setState({ ...state });
+        else sayFailed(error);
+      });
     }, pollMs);
     return () => {
       clearTimeout(timer);

@@ -2,30 +2,28 @@ import { useLoad } from '../base/load.ts';
 import type { PageProps } from '../base/page.ts';
 import { go } from '../base/router.ts';
 import { get } from '../base/service.ts';
-import { useMay } from '../base/user.ts';
 import { readChoices, type Choices } from '../edit/choices.ts';
 import type { FieldContext } from '../edit/field.tsx';
 import type { Body } from '../edit/fields/row.ts';
-import { FormSection, messageOf } from '../edit/form.tsx';
+import { FormSection, messageOf, nameIn } from '../edit/form.tsx';
 import { changesOf, withValue } from '../edit/values.ts';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { ChoiceField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
-import { Problem, Shown } from '../parts/notice.tsx';
+import { Shown } from '../parts/notice.tsx';
 import { bodyOfGroup, groupSections, newGroup, type Leaving } from './form-rows.ts';
 import { PageHead } from '../parts/page-head.tsx';
 
 /** A new group, or the settings of one. */
 export function Page({ params: { id } }: PageProps) {
-  const mayWrite = useMay('READ_WRITE');
-  const loaded = useLoad(mayWrite ? (id ?? 'new') : null, async (signal) => {
+  const loaded = useLoad(id ?? 'new', async (signal) => {
     const [choices, group] = await Promise.all([
       readChoices(signal),
       id === undefined ? null : get<Body>(`/v2/check-groups/${encodeURIComponent(id)}`, signal),
     ]);
     return { choices, group };
   });
-  if (!mayWrite) return <Problem title="Your API key may not change groups" />;
   return (
     <Shown of={loaded} what="the form">
       {({ choices, group }) => (
@@ -99,7 +97,12 @@ function GroupForm({ id, initial, choices }: { id: string | null; initial: Body;
             {section.leaving && <LeavingField of={section.leaving} context={context} />}
           </FormSection>
         ))}
-        <AsText method={method} path={path} body={sent} />
+        <AsText
+          method={method}
+          path={path}
+          body={body}
+          resource={{ kind: 'check-group', name: nameIn(body) }}
+        />
       </Form>
     </div>
   );

@@ -1,5 +1,6 @@
 import { usePlace } from '../base/router.ts';
 import { getList } from '../base/service.ts';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { useMay } from '../base/user.ts';
 import { Empty, Shown } from '../parts/notice.tsx';
@@ -16,6 +17,7 @@ export function Page() {
   const mayWrite = useMay('READ_WRITE');
   const path = `/v2/check-groups?limit=${limit}&page=${page}`;
   const groups = useLoad(path, (signal) => getList<Group>(path, signal), { keep: true });
+  useReloadOn(['group'], groups.reload);
   const remove = async ({ id, name }: Group) => {
     const text = 'A group can be deleted when it has no checks.';
     if (await removeEntry({ path: `/v2/check-groups/${id}`, name: `the group ${name}`, text }))

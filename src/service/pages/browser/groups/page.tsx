@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad, type Loaded } from '../base/load.ts';
 import type { PageProps } from '../base/page.ts';
 import { usePlace } from '../base/router.ts';
@@ -8,15 +9,18 @@ import { Filters } from '../home/filters.tsx';
 import { CheckList } from '../home/list.tsx';
 import { useOverview } from '../home/overview.ts';
 import { listPath, readQuery } from '../home/query.ts';
+import { Badge } from '../parts/badge.tsx';
 import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { Group } from './types.ts';
 import { PageHead } from '../parts/page-head.tsx';
+import { TriggerUrl } from '../parts/trigger.tsx';
 
 /** One group: its checks and its settings. */
 export function Page({ params: { id = '' } }: PageProps) {
   const path = `/v2/check-groups/${encodeURIComponent(id)}`;
   const group = useLoad(path, (signal) => get<Group>(path, signal));
+  useReloadOn(['group'], group.reload);
   return (
     <Shown of={group} what="the group">
       {(value) => <Content group={value} loaded={group} />}
@@ -40,6 +44,8 @@ function Content({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
         <Actions group={group} loaded={loaded} />
       </PageHead>
       <Settings group={group} />
+      <GroupBadge group={group} />
+      <TriggerUrl of="group" id={group.id} />
       <h2>Checks</h2>
       <Shown of={{ ...list, set: () => undefined }} what="checks">
         {(value) => (
@@ -148,5 +154,28 @@ function Settings({ group }: { group: Group }) {
         </dd>
       </dl>
     </section>
+  );
+}
+
+/** The badge, whose address has a key of its own. It is read when someone looks for it. */
+function GroupBadge({ group }: { group: Group }) {
+  const [isOpen, setOpen] = useState(false);
+  const path = `/v1/badges/groups/${group.id}/url`;
+  const badge = useLoad(isOpen ? path : null, (signal) => get<{ url: string }>(path, signal));
+  return (
+    <details class="card" open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Badge</summary>
+      {isOpen && (
+        <>
+          <p class="hint">Everyone who has the address of the image sees the state of the group.</p>
+          <Shown of={badge} what="the badge">
+            {({ url }) => {
+              const { pathname, search } = new URL(url);
+              return <Badge name={group.name} image={pathname + search} link={`/groups/${group.id}`} />;
+            }}
+          </Shown>
+        </>
+      )}
+    </details>
   );
 }

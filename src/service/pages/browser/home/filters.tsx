@@ -62,6 +62,8 @@ const types = [
   'DNS',
   'ICMP',
   'SSL',
+  'GRPC',
+  'TRACEROUTE',
   'HEARTBEAT',
 ] as const;
 const sortTitles: { readonly [S in Sort]: string } = {
@@ -237,7 +239,7 @@ function usePlaces() {
     isRead.current = true;
     Promise.all([
       getList<{ slugName: string; name: string }>('/v1/private-locations?limit=100'),
-      getList<{ region: string; name: string }>('/v1/locations?limit=100'),
+      getList<{ region: string; name: string }>('/v1/locations'),
     ]).then(
       ([own, shared]) =>
         setPlaces([

@@ -24,6 +24,9 @@ export function Page() {
           <a class="button" href="/groups">
             Groups
           </a>
+          <a class="button" href="/projects">
+            Projects
+          </a>
           {mayWrite && (
             <a class="button main" href="/checks/new">
               New check

@@ -3,6 +3,7 @@ import { Bars } from '../parts/bars.tsx';
 import { pure } from '../parts/pure.ts';
 import { StatusMark } from '../parts/status.tsx';
 import { Ago, lasting } from '../parts/time.tsx';
+import { WaitText } from '../parts/wait.tsx';
 import type { Entry } from './types.ts';
 
 /** One check of the list. It is drawn again only when its entry is another object. */
@@ -26,7 +27,11 @@ function Cells({ entry, hasGroup }: RowProps) {
         <a href={`/checks/${entry.id}`}>{entry.name}</a>
         {entry.muted && <span class="word">muted</span>}
         {reason !== null && state !== 'passing' && <span class="check-reason">{reason}</span>}
-        {waits !== null && <span class="check-wait">{waits.message}</span>}
+        {waits !== null && (
+          <span class="check-wait">
+            <WaitText wait={waits} />
+          </span>
+        )}
       </div>
       <div role="cell" class="check-kind">
         <span class="check-type">{entry.checkType}</span>

@@ -1,3 +1,5 @@
+import type { Wait } from '../base/wait.ts';
+
 /** What `GET /v1/checks-overview` returns. */
 
 export const states = ['failing', 'errored', 'degraded', 'waiting', 'passing', 'paused'] as const;
@@ -29,7 +31,7 @@ export type Entry = {
   readonly p95: number | null;
   readonly lastRunAt: string | null;
   readonly nextRunAt: string | null;
-  readonly waits: { readonly reason: string; readonly message: string; readonly until: string | null } | null;
+  readonly waits: Wait | null;
 };
 
 export type Overview = {

@@ -1,9 +1,9 @@
 import { get } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
-import { useMay } from '../base/user.ts';
 import { sayDone } from '../parts/messages.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { ManyField } from '../parts/form/lists.tsx';
@@ -17,7 +17,6 @@ const all = async (path: string, signal: AbortSignal) =>
   (await get<{ entries: Named[] }>(`${path}?paginated=false`, signal)).entries;
 
 export function Page() {
-  const mayWrite = useMay('READ_WRITE');
   const services = useLoad('services', (signal) => all('/v1/status-pages/services', signal));
   const pages = useLoad('pages', (signal) => all('/v1/status-pages', signal));
   const form = useForm({
@@ -54,13 +53,9 @@ export function Page() {
         message={form.message}
         onSubmit={() => void save()}
         buttons={
-          mayWrite ? (
-            <button type="submit" class="main" disabled={form.isBusy}>
-              Open incident
-            </button>
-          ) : (
-            <p class="soft">Your key can read only, so it cannot open incidents.</p>
-          )
+          <button type="submit" class="main" disabled={form.isBusy}>
+            Open incident
+          </button>
         }
       >
         <section class="card">

@@ -1,3 +1,4 @@
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { go, usePlace } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
@@ -6,7 +7,8 @@ import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
 import { Moment } from '../parts/time.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { OneUpdate } from './update.tsx';
@@ -31,6 +33,7 @@ export function Page({ params }: PageProps) {
   const kind: Kind = query.get('kind') === 'page' ? 'page' : 'services';
   const id = params['id'] ?? '';
   const loaded = useLoad(`${kind} ${id}`, (signal) => readIncident(kind, id, signal));
+  useReloadOn(['incident', 'service'], loaded.reload);
   return (
     <Shown of={loaded} what="the incident">
       {(incident) => <IncidentView incident={incident} reload={loaded.reload} />}
@@ -88,7 +91,7 @@ function IncidentView({ incident, reload }: { incident: Incident; reload: () => 
       </section>
       {mayWrite && (
         <>
-          <UpdateForm key={incident.updates.length} incident={incident} path={path} reload={reload} />
+          <UpdateForm incident={incident} path={path} reload={reload} />
           <ChangeForm incident={incident} path={path} reload={reload} />
         </>
       )}
@@ -109,6 +112,7 @@ function UpdateForm({ incident, path, reload }: Part) {
   const save = async (status = body.status) => {
     if ((await form.save('POST', to, { ...body, status })) === undefined) return;
     sayDone('The update is published.');
+    form.reset({ status, description: '', notifySubscribers: false });
     reload();
   };
   return (
@@ -189,6 +193,7 @@ function ChangeForm({ incident, path, reload }: Part) {
           error={errorAt(errors, 'severity')}
           onChange={(severity) => change({ severity })}
         />
+        <AsText method="PUT" path={path} body={body} />
       </Form>
     </section>
   );

@@ -1,3 +1,4 @@
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
@@ -21,6 +22,7 @@ export function Page() {
   const { query } = usePlace();
   const mayWrite = useMay('READ_WRITE');
   const incidents = useLoad('incidents', allIncidents);
+  useReloadOn(['incident', 'service'], incidents.reload);
   return (
     <>
       <div class="page-head">

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useMay } from '../base/user.ts';
 import { errorAt } from '../parts/form/field.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
 import { AreaField, ChoiceField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
@@ -112,6 +113,7 @@ function Editor({
         error={errorAt(errors, 'description')}
         onChange={(value) => change({ description: value })}
       />
+      <AsText method="PUT" path={path} body={body} />
     </Form>
   );
 }

@@ -1,7 +1,9 @@
+import { bytes } from '../base/words.ts';
 import { Empty } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
 import { Ago, lasting } from '../parts/time.tsx';
-import type { LocationLoad } from './types.ts';
+import type { Condition, LocationLoad } from './types.ts';
+import { AgentWarnings } from './warnings.tsx';
 
 /** The agents of a location and its lanes now. */
 
@@ -12,9 +14,23 @@ const slotsOf = (slots: { readonly [lane: string]: number }) =>
     .map(([lane, count]) => `${lane} ${count}`)
     .join(', ') || 'none';
 
+/** Results that the service has not got from the agent yet. */
+function Outbox({ condition }: { condition: Condition | null }) {
+  if (condition === null) return <span class="soft">not reported</span>;
+  const { results, bytes: size, oldestSeconds } = condition.outbox;
+  if (results === 0) return <>empty</>;
+  return (
+    <>
+      {results} {results === 1 ? 'result' : 'results'}, {bytes(size)}
+      <div class="soft">the oldest waits {lasting(oldestSeconds * 1000)}</div>
+    </>
+  );
+}
+
 export function Agents({ load }: { load: LocationLoad }) {
   return (
     <>
+      <AgentWarnings agents={load.agents} />
       <section class="card flush" aria-labelledby="agents">
         <h2 id="agents" class="card-title">
           Agents
@@ -32,6 +48,7 @@ export function Agents({ load }: { load: LocationLoad }) {
                 <th scope="col">Version</th>
                 <th scope="col">Slots by lane</th>
                 <th scope="col">Running</th>
+                <th scope="col">Outbox</th>
                 <th scope="col">Last contact</th>
               </tr>
             </thead>
@@ -66,6 +83,9 @@ export function Agents({ load }: { load: LocationLoad }) {
                     <div class="soft">{agent.checkTypes.join(', ')}</div>
                   </td>
                   <td data-title="Running">{agent.running}</td>
+                  <td data-title="Outbox">
+                    <Outbox condition={agent.condition} />
+                  </td>
                   <td data-title="Last contact">
                     <Ago at={agent.lastSeen} />
                   </td>

@@ -1,4 +1,5 @@
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { WordsField } from '../parts/form/lists.tsx';
@@ -113,7 +114,12 @@ export function LocationForm({
           onChange={(allowedNetworks) => change({ allowedNetworks })}
         />
       )}
-      <AsText method={method} path={path} body={body} />
+      <AsText
+        method={method}
+        path={path}
+        body={body}
+        resource={{ kind: 'private-location', name: body.slugName }}
+      />
     </Form>
   );
 }

@@ -1,6 +1,13 @@
 /** The lines that start an agent with a key; see docs/docker.md and docs/kubernetes.md. */
 
-export type Installing = { readonly origin: string; readonly key: string; readonly slug: string };
+export type Installing = {
+  /** Of the service. */
+  readonly origin: string;
+  readonly key: string;
+  readonly slug: string;
+  /** With its registry and tag. */
+  readonly image: string;
+};
 
 const keyFile = ({ key }: Installing) =>
   `printf '%s\\n' '${key}' | sudo install -m 0400 -o 10001 -g 10001 /dev/stdin location-key`;
@@ -15,7 +22,7 @@ export const dockerRun = (to: Installing): string =>
       `-e SERVICE_URL=${to.origin}`,
       '-e API_KEY_FILE=/run/secrets/location-key -v "$PWD/location-key:/run/secrets/location-key:ro"',
       '-v agent-data:/var/lib/location-agent --stop-timeout 330',
-      'location-agent:full',
+      to.image,
     ].join(' \\\n  '),
     'docker exec agent location-agent doctor',
   ].join('\n');
@@ -24,7 +31,7 @@ export const dockerRun = (to: Installing): string =>
 export const composeFile = (to: Installing): string => `# first: ${keyFile(to)}
 services:
   agent:
-    image: location-agent:full
+    image: ${to.image}
     restart: unless-stopped
     read_only: true
     tmpfs: [/tmp]
@@ -42,6 +49,13 @@ volumes:
   agent-data:
 `;
 
+/** The values of the chart for an image; a colon before a slash belongs to the registry's port. */
+function imageValues(image: string): string {
+  const [, repository = image, mark, version = ''] = /^(.*?)(?:(@|:(?=[^/]*$))(.*))?$/.exec(image) ?? [];
+  const rest = mark === undefined ? '' : ` --set image.${mark === '@' ? 'digest' : 'tag'}=${version}`;
+  return `--set image.repository=${repository}${rest}`;
+}
+
 /** The chart of the repository, with the key in a Secret. */
 export const helmLines = (to: Installing): string =>
   [
@@ -50,6 +64,6 @@ export const helmLines = (to: Installing): string =>
     [
       `helm install ${to.slug.toLowerCase().replaceAll(/^-+|-+$/g, '') || 'agents'} charts/agent --namespace monitoring`,
       `--set serviceUrl=${to.origin} --set apiKey.existingSecret=location-key`,
-      '--set image.repository=registry.example/location-agent',
+      imageValues(to.image),
     ].join(' \\\n  '),
   ].join('\n');

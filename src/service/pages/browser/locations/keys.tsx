@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { send } from '../base/service.ts';
-import { useMay } from '../base/user.ts';
+import { useMay, useUser } from '../base/user.ts';
 import { Copy } from '../parts/copy.tsx';
 import { sayFailed } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -112,10 +112,13 @@ function Rotation({ keys, agents }: { keys: readonly LocationKey[]; agents: read
   );
 }
 
-const isLocal = /^(localhost|127\.|\[::1\])/.test(location.hostname);
+const isLocal = (address: string) => /^https?:\/\/(localhost|127\.|\[::1\])/.test(address);
 
 function Install({ location: { slugName }, rawKey }: { location: Location; rawKey: string | null }) {
-  const to = { origin: location.origin, key: rawKey ?? 'pl_…', slug: slugName };
+  const user = useUser();
+  if (!user) return null;
+  const { serviceUrl, agentImage } = user;
+  const to = { origin: serviceUrl, key: rawKey ?? 'pl_…', slug: slugName, image: agentImage };
   return (
     <section class="card" aria-labelledby="install">
       <h2 id="install">Start an agent</h2>
@@ -124,10 +127,9 @@ function Install({ location: { slugName }, rawKey }: { location: Location; rawKe
           Put the key in the place of <code>pl_…</code>.
         </p>
       )}
-      {isLocal && (
+      {isLocal(serviceUrl) && (
         <p class="note warn">
-          {location.origin} is an address of this machine. Use the name by which the agent reaches the
-          service.
+          {serviceUrl} is an address of this machine. Use the name by which the agent reaches the service.
         </p>
       )}
       <h3>Docker</h3>
@@ -135,9 +137,12 @@ function Install({ location: { slugName }, rawKey }: { location: Location; rawKe
       <h3>Docker Compose</h3>
       <Copy text={composeFile(to)} label="compose file" />
       <h3>Kubernetes with Helm</h3>
-      <p class="soft">
-        Push the image to your registry first, and put its name in the place of registry.example.
-      </p>
+      {!agentImage.includes('/') && (
+        <p class="soft">
+          {agentImage} has no registry in its name. If your cluster cannot pull it, push it to your registry
+          and set <code>SERVICE_AGENT_IMAGE</code> of the service to the full name.
+        </p>
+      )}
       <Copy text={helmLines(to)} label="helm install" />
     </section>
   );

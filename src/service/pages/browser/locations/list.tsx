@@ -107,16 +107,29 @@ function Row({ location }: { location: Location }) {
 
 function LocationState({ agentCount, load }: { agentCount: number; load: LocationLoad | undefined }) {
   const missed = load?.missedRuns ?? 0;
+  const guards = (load?.agents ?? [])
+    .filter(({ connected }) => connected)
+    .flatMap(({ hostname, condition }) =>
+      (condition?.guards ?? []).map(({ name }) => `${hostname || 'an agent'}: ${name}`),
+    );
   return (
     <>
       {agentCount === 0 ? (
         <Status status="failing" word="no agent" />
+      ) : guards.length > 0 ? (
+        <Status status="degraded" word="agents need help" />
       ) : load?.recommendation ? (
         <Status status="degraded" word="too small" />
       ) : (
         <Status status="up" word="working" />
       )}
       {load?.recommendation && <div class="soft">{load.recommendation.message}</div>}
+      {guards.length > 0 && (
+        <div class="soft">
+          {guards.slice(0, 3).join(', ')}
+          {guards.length > 3 && ', …'}
+        </div>
+      )}
       {missed > 0 && <div class="soft">{missed} missed runs in 24 h</div>}
     </>
   );

@@ -14,6 +14,7 @@ import { Agents } from './agents.tsx';
 import { LocationForm } from './form.tsx';
 import { Keys } from './keys.tsx';
 import { useLiveFigures } from './live-figures.ts';
+import { MissedRuns } from './missed.tsx';
 import { QueueOverTime } from './queue.tsx';
 import { locationsPath, waiting, type Location, type LocationLoad } from './types.ts';
 import { PageHead } from '../parts/page-head.tsx';
@@ -60,6 +61,7 @@ export function Page({ params }: PageProps) {
                 )}
               </Shown>
               <QueueOverTime id={shown.id} />
+              <MissedRuns id={shown.id} missed={load.value?.missedRuns} />
             </>
           )}
           {tab === 'keys' && <Keys location={shown} agents={load.value?.agents ?? []} reload={reload} />}

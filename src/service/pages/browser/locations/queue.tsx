@@ -21,9 +21,13 @@ const ranges = [
   { id: '7d', title: '7 d', seconds: 604_800 },
 ] as const;
 
+/** The range that the address names. */
+export const rangeOfQueue = (query: URLSearchParams) =>
+  ranges.find((one) => one.id === query.get('range')) ?? ranges[0];
+
 export function QueueOverTime({ id }: { id: string }) {
   const { query } = usePlace();
-  const range = ranges.find((one) => one.id === query.get('range')) ?? ranges[0];
+  const range = rangeOfQueue(query);
   // Read again with each change of the range only: the route allows 300 requests a day.
   const loaded = useLoad(
     `${id} ${range.id}`,

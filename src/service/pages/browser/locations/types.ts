@@ -28,6 +28,18 @@ export type Agent = {
   readonly slots: { readonly [lane: string]: number };
   readonly checkTypes: readonly string[];
   readonly running: number;
+  /** What it reports about itself; null: its version reports nothing. */
+  readonly condition: Condition | null;
+};
+
+export type Condition = {
+  readonly reportedAt: string;
+  readonly guards: readonly {
+    readonly name: string;
+    readonly message: string;
+    readonly stopsJobs: boolean;
+  }[];
+  readonly outbox: { readonly results: number; readonly bytes: number; readonly oldestSeconds: number };
 };
 
 type Queue = {

@@ -5,10 +5,12 @@ import { useMay } from '../base/user.ts';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { PageProps } from '../base/page.ts';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, NumberField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { WordsField } from '../parts/form/lists.tsx';
+import { Occurrences } from './occurrences.tsx';
 import { VisibilityFields } from './visibility.tsx';
 import { localText, type MaintenanceWindow } from './windows.ts';
 import { PageHead } from '../parts/page-head.tsx';
@@ -113,7 +115,9 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
           </div>
         )}
       </PageHead>
+      {stored !== null && <Occurrences windowId={stored.id} />}
       <Form
+        isReadOnly={!mayWrite}
         message={form.message}
         onSubmit={() => void save()}
         buttons={
@@ -240,7 +244,14 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
           errors={errors}
           onChange={(statusPageVisibility) => change({ statusPageVisibility })}
         />
-        <AsText method={method} path={path} body={body} />
+        {mayWrite && (
+          <AsText
+            method={method}
+            path={path}
+            body={body}
+            resource={{ kind: 'maintenance-window', name: body.name }}
+          />
+        )}
       </Form>
     </>
   );

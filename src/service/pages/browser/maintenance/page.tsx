@@ -1,4 +1,5 @@
 import { get, withQuery } from '../base/service.ts';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
@@ -7,17 +8,17 @@ import { Empty, Shown } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
 import { Moment, moment } from '../parts/time.tsx';
 import { ChoiceField, TextField } from '../parts/form/inputs.tsx';
-import { allWindows, effectsText, repeatText, type MaintenanceWindow, type Occurrence } from './windows.ts';
+import {
+  allWindows,
+  effectsText,
+  occurrenceWords,
+  repeatText,
+  type MaintenanceWindow,
+  type Occurrence,
+} from './windows.ts';
 
 /** All maintenance windows: a month at a glance, and a list with filters. */
 
-const words: { readonly [S in Occurrence['status']]: string } = {
-  SCHEDULED: 'scheduled',
-  IN_PROGRESS: 'in progress',
-  VERIFYING: 'verifying',
-  COMPLETED: 'completed',
-  CANCELLED: 'cancelled',
-};
 const colours: { readonly [S in Occurrence['status']]: string } = {
   SCHEDULED: 'planned',
   IN_PROGRESS: 'degraded',
@@ -53,6 +54,7 @@ export function Page() {
       ),
     { keep: true },
   );
+  useReloadOn(['maintenance'], () => (windows.reload(), occurrences.reload()));
   return (
     <>
       <div class="page-head">
@@ -75,7 +77,7 @@ export function Page() {
             from: one.startsAt,
             to: one.endsAt,
             colour: colours[one.status],
-            text: `${words[one.status]}, ${moment(one.startsAt)} to ${moment(one.endsAt)}`,
+            text: `${occurrenceWords[one.status]}, ${moment(one.startsAt)} to ${moment(one.endsAt)}`,
           }));
           const text = (query.get('q') ?? '').toLowerCase();
           const state = query.get('state') ?? '';

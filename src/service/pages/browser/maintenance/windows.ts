@@ -32,13 +32,33 @@ export type MaintenanceWindow = {
   statusPageVisibility: Visibility;
 };
 
+export const occurrenceWords = {
+  SCHEDULED: 'scheduled',
+  IN_PROGRESS: 'in progress',
+  VERIFYING: 'verifying',
+  COMPLETED: 'completed',
+  CANCELLED: 'cancelled',
+} as const;
+export type OccurrenceStatus = keyof typeof occurrenceWords;
+
+export type Update = {
+  readonly id: string;
+  readonly status: OccurrenceStatus;
+  readonly description: string;
+  readonly created_at: string;
+};
+
 export type Occurrence = {
   id: string;
   maintenanceWindowId: number;
   startsAt: string;
   endsAt: string;
-  status: 'SCHEDULED' | 'IN_PROGRESS' | 'VERIFYING' | 'COMPLETED' | 'CANCELLED';
+  status: OccurrenceStatus;
+  updates: readonly Update[];
 };
+
+/** Whether nothing can happen to an occurrence any more. */
+export const isOver = (status: OccurrenceStatus): boolean => status === 'COMPLETED' || status === 'CANCELLED';
 
 /** All windows of the account, which has at most 500. */
 export async function allWindows(signal: AbortSignal): Promise<MaintenanceWindow[]> {

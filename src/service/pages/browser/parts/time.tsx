@@ -41,6 +41,24 @@ export function Ago({ at, none = 'never' }: { at: string | null | undefined; non
   );
 }
 
+/** The time that is left until a moment, renewed each second while it is less than two minutes. */
+export function Countdown({ to }: { to: string }) {
+  const left = Date.parse(to) - Date.now();
+  const [, setTurn] = useState(0);
+  const isNear = left < 120_000;
+  useEffect(() => {
+    const ms = isNear ? 1000 : 15_000;
+    const ticking = setInterval(() => !document.hidden && setTurn((turn) => turn + 1), ms);
+    return () => clearInterval(ticking);
+  }, [isNear]);
+  // A timer is not read out at each change, unlike other texts of a status line.
+  return (
+    <span role="timer" aria-live="off">
+      {left < 1000 ? 'now' : `in ${lasting(left)}`}
+    </span>
+  );
+}
+
 /** The exact moment in the reader's time zone. */
 export function Moment({ at }: { at: string | null | undefined }) {
   if (!at) return <span class="soft">–</span>;

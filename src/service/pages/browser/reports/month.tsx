@@ -1,3 +1,4 @@
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery } from '../base/router.ts';
 import { get, withQuery } from '../base/service.ts';
@@ -18,6 +19,7 @@ export function Month({ tag, chosen }: { tag: string; chosen: string | null }) {
   const { from, to } = lastDays(shownDays);
   const path = withQuery('/v1/report-days', { from: from / 1000, to: to / 1000, filterByTags: tag });
   const loaded = useLoad(path, (signal) => get<Day[]>(path, signal), { keep: true });
+  useReloadOn(['run', 'check'], loaded.reload, { everyMs: 60_000 });
   return (
     <section class="card" aria-labelledby="month">
       <h2 id="month">The last {shownDays} days</h2>

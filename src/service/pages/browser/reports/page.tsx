@@ -1,4 +1,6 @@
+import { saveAs } from '../parts/copy.tsx';
 import { useMemo, useState } from 'preact/hooks';
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { get, withQuery } from '../base/service.ts';
@@ -51,13 +53,19 @@ export function Page() {
     filterByTags: tag,
   });
   const report = useLoad(path, (signal) => get<Report[]>(path, signal), { keep: true });
+  // A report of many checks is expensive, and a run more changes little.
+  useReloadOn(['run', 'check'], report.reload, { everyMs: 60_000 });
   const rows = useMemo(() => sorted(report.value ?? [], sort, isDown), [report.value, sort, isDown]);
   return (
     <>
       <header class="page-head">
         <h1>Reports</h1>
         <div class="buttons">
-          <button type="button" disabled={rows.length === 0} onClick={() => download(toCsv(rows))}>
+          <button
+            type="button"
+            disabled={rows.length === 0}
+            onClick={() => saveAs(toCsv(rows), { name: 'report.csv', type: 'text/csv' })}
+          >
             Download as CSV
           </button>
         </div>
@@ -193,13 +201,4 @@ function Table({
       )}
     </>
   );
-}
-
-function download(text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = 'report.csv';
-  link.click();
-  URL.revokeObjectURL(url);
 }

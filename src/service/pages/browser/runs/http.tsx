@@ -17,6 +17,7 @@ export function Http({ run }: { run: Run }) {
           facts={[
             ['Method', request['method']],
             ['URL', request['url']],
+            ['Error', object(run.details)['requestError']],
           ]}
         />
         <Headers headers={request['headers']} label="Request headers" />
@@ -44,7 +45,8 @@ export function Http({ run }: { run: Run }) {
 
 const maxText = 200_000;
 
-function Body({ of, label }: { of: Fields; label: string }) {
+/** A body as text, folded JSON or an image. */
+export function Body({ of, label }: { of: Fields; label: string }) {
   const { body } = of;
   const [isRaw, setRaw] = useState(false);
   if (body === undefined || body === null || body === '') return null;

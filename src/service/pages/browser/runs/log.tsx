@@ -1,15 +1,31 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { plain, text } from '../base/outside.ts';
+import { setQuery, usePlace } from '../base/router.ts';
 import { Part } from './part.tsx';
 import type { Run } from './types.ts';
 
 const shownLines = 500;
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
-/** The log of a run, with a search. */
+const typingMs = 200;
+
+/** The log of a run, with a search that is part of the address. */
 export function Log({ run }: { run: Run }) {
   const lines = run.log ?? [];
-  const [wanted, setWanted] = useState('');
+  const searched = usePlace().query.get('log') ?? '';
+  const [wanted, setWanted] = useState(searched);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  // The address changes by other means too. Before the next key: a later effect would undo what was typed meanwhile.
+  useLayoutEffect(() => {
+    clearTimeout(timer.current);
+    setWanted(searched);
+  }, [searched]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const search = (value: string) => {
+    setWanted(value);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setQuery({ log: value.trim() === '' ? null : value }), typingMs);
+  };
   const [limit, setLimit] = useState(shownLines);
   const found = useMemo(() => {
     const words = wanted.trim().toLowerCase();
@@ -28,7 +44,10 @@ export function Log({ run }: { run: Run }) {
             type="search"
             placeholder="Search the log"
             value={wanted}
-            onInput={({ currentTarget: { value } }) => setWanted(value)}
+            maxLength={200}
+            spellcheck={false}
+            autocomplete="off"
+            onInput={({ currentTarget: { value } }) => search(value)}
           />
         </label>
         <span class="soft" role="status">

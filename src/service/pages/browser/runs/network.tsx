@@ -1,9 +1,12 @@
 import { list, object, text, type Fields } from '../base/outside.ts';
-import { milliseconds } from '../base/words.ts';
+import { bytes, milliseconds } from '../base/words.ts';
 import { Json } from '../parts/json.tsx';
-import { Moment } from '../parts/time.tsx';
+import { Addresses } from './addresses.tsx';
+import { Certificates } from './certificate.tsx';
 import { Facts, Part, Scroll } from './part.tsx';
+import { Grpc } from './grpc.tsx';
 import { Ssl } from './ssl.tsx';
+import { Route, Trace } from './route.tsx';
 import type { Run } from './types.ts';
 
 /** What is known about names, packets, connections and certificates. */
@@ -15,7 +18,10 @@ export function Network({ run }: { run: Run }) {
       {run.checkType === 'ICMP' && <Icmp details={details} />}
       {run.checkType === 'TCP' && <Tcp details={details} />}
       {run.checkType === 'SSL' && <Ssl details={details} />}
-      <Certificate value={details['certificate'] ?? details['tls']} />
+      {run.checkType === 'GRPC' && <Grpc details={details} />}
+      {run.checkType === 'TRACEROUTE' && <Route details={details} checkId={run.checkId} />}
+      <Addresses details={details} />
+      <Certificates details={details} />
       <Trace value={details['traceroute']} />
       <Packets value={details['packetCapture']} />
     </>
@@ -26,6 +32,7 @@ function Dns({ details }: { details: Fields }) {
   const request = object(details['request']);
   const server = object(details['nameServerInfo']);
   const response = object(details['response']);
+  const tls = object(details['tls']);
   return (
     <Part title="DNS answer">
       <Facts
@@ -35,6 +42,18 @@ function Dns({ details }: { details: Fields }) {
           ['Protocol', request['protocol']],
           ['Response code', response['returnCode']],
           ['Tries', details['tries']],
+          [
+            'TLS',
+            [tls['protocol'], tls['cipher']]
+              .filter(Boolean)
+              .map((part) => text(part, 100))
+              .join(' · '),
+          ],
+          ['Certificate is trusted', tls['authorized']],
+          ['Why not', tls['error']],
+          ['HTTP', details['httpVersion']],
+          ['Asked again over TCP', details['truncatedRetry'] === true ? true : null],
+          ['Answers ignored', details['ignoredAnswers'] === 0 ? null : details['ignoredAnswers']],
         ]}
       />
       {response['text'] ? (
@@ -106,134 +125,65 @@ function Icmp({ details }: { details: Fields }) {
 function Tcp({ details }: { details: Fields }) {
   const request = object(details['request']);
   const response = object(details['response']);
+  const error = object(response['error']);
   return (
     <Part title="TCP connection">
       <Facts
         facts={[
           ['Target', `${text(request['hostname'], 300)}:${text(request['port'], 6)}`],
           ['Address', details['resolvedIp']],
+          ['Protocol', details['ipFamily']],
           ['Sent', request['data']],
-          ['Error', response['error']],
+          ['Error', joined([error['code'] ?? response['error'], error['syscall']])],
+          ['Received', bytes(response['size'])],
+          ['Cut off', response['truncated'] === true ? true : null],
         ]}
       />
-      {response['data'] ? (
-        <pre class="body" tabIndex={0} aria-label="Data received">
-          {text(response['data'], 50_000)}
-        </pre>
-      ) : null}
+      {response['data'] ? <Data response={response} /> : null}
     </Part>
   );
 }
 
-function Certificate({ value }: { value: unknown }) {
-  const certificate = object(value);
-  if (certificate['subject'] === undefined) return null;
-  const chain = list(certificate['chain']).slice(0, 20).map(object);
+/** Data that is no text is stored in base64, and shown as the dump that tools for the network print. */
+function Data({ response }: { response: Fields }) {
+  const data = text(response['data'], 50_000);
+  const dump = response['dataEncoding'] === 'base64' ? hexDump(data) : null;
   return (
-    <Part title="Certificate">
-      <Facts
-        facts={[
-          ['Subject', certificate['subject']],
-          ['Issuer', certificate['issuer']],
-          ['Days remaining', certificate['daysRemaining']],
-          [
-            'Names',
-            list(certificate['altNames'])
-              .slice(0, 50)
-              .map((name) => text(name, 200))
-              .join(', '),
-          ],
-          ['Trusted', certificate['authorized']],
-          ['Error', certificate['authorizationError']],
-          ['Protocol', [certificate['protocol'], certificate['cipher']].filter(Boolean).join(' · ')],
-          ['SHA-256', certificate['fingerprint256']],
-        ]}
-      />
-      {chain.length > 0 && (
-        <Scroll label="Certificate chain">
-          <table aria-label="Certificate chain">
-            <thead>
-              <tr>
-                <th scope="col">Certificate</th>
-                <th scope="col">Issued by</th>
-                <th scope="col">Valid until</th>
-              </tr>
-            </thead>
-            <tbody>
-              {chain.map((link, at) => (
-                <tr key={at}>
-                  <td>{text(link['subject'], 300)}</td>
-                  <td>{text(link['issuer'], 300)}</td>
-                  <td>{dateOf(link['validTo'])}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
-      )}
-    </Part>
+    <>
+      {dump !== null && <p class="soft">The data is not text. It is shown as hexadecimal bytes.</p>}
+      <pre class={dump === null ? 'body' : 'body dump'} tabIndex={0} aria-label="Data received">
+        {dump ?? data}
+      </pre>
+    </>
   );
 }
 
-const dateOf = (value: unknown) =>
-  typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? <Moment at={value} /> : text(value, 60);
+const bytesOfLine = 16;
 
-const measures = ['last', 'avg', 'best', 'worst', 'stddev'] as const;
-
-function Trace({ value }: { value: unknown }) {
-  const trace = object(value);
-  const hops = list(trace['hops']).slice(0, 64).map(object);
-  if (hops.length === 0 && !trace['unavailable']) return null;
-  return (
-    <Part title="Traceroute">
-      {trace['unavailable'] ? <p>Not available: {text(trace['unavailable'], 500)}</p> : null}
-      {hops.length > 0 && (
-        <>
-          <p class="soft">
-            To {text(trace['address'], 60)} port {text(trace['port'], 6)} by{' '}
-            {text(trace['way'], 10).toUpperCase()}
-            {trace['reached'] === true ? '' : ': not reached'}
-          </p>
-          <Scroll label="Hops">
-            <table aria-label="Hops">
-              <thead>
-                <tr>
-                  <th scope="col">Hop</th>
-                  <th scope="col">Address</th>
-                  <th scope="col" class="number">
-                    Loss
-                  </th>
-                  {measures.map((name) => (
-                    <th key={name} scope="col" class="number">
-                      {name}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {hops.map((hop, at) => (
-                  <tr key={at}>
-                    <td>{text(hop['hop'], 4)}</td>
-                    <td>
-                      {text(hop['address'] ?? '*', 60)} <span class="soft">{text(hop['name'], 200)}</span>{' '}
-                      {text(hop['error'], 200)}
-                    </td>
-                    <td class="number">{text(hop['lossPercent'], 6)} %</td>
-                    {measures.map((name) => (
-                      <td key={name} class="number">
-                        {milliseconds(hop[`${name}Ms`])}
-                      </td>
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
-        </>
-      )}
-    </Part>
-  );
+/** Null if it is no base64. */
+function hexDump(base64: string): string | null {
+  let binary: string;
+  try {
+    binary = atob(base64);
+  } catch {
+    return null;
+  }
+  const lines: string[] = [];
+  for (let at = 0; at < binary.length; at += bytesOfLine) {
+    const line = binary.slice(at, at + bytesOfLine);
+    const hex = Array.from(line, (one) => one.charCodeAt(0).toString(16).padStart(2, '0')).join(' ');
+    lines.push(
+      `${at.toString(16).padStart(6, '0')}  ${hex.padEnd(bytesOfLine * 3)} ${line.replaceAll(/[^\x20-\x7e]/g, '.')}`,
+    );
+  }
+  return lines.join('\n');
 }
+
+const joined = (values: readonly unknown[]): string =>
+  values
+    .filter(Boolean)
+    .map((value) => text(value, 300))
+    .join(' · ');
 
 function Packets({ value }: { value: unknown }) {
   const capture = object(value);

@@ -8,6 +8,7 @@ import { Json } from '../parts/json.tsx';
 import { Loading, Shown } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
 import { Ago, Moment } from '../parts/time.tsx';
+import { Agentic } from './agentic.tsx';
 import { Assertions } from './assertions.tsx';
 import { Attempts } from './attempts.tsx';
 import { Files } from './files.tsx';
@@ -77,14 +78,14 @@ async function attemptsOf(run: Run, signal: AbortSignal): Promise<Run[]> {
   const at = Math.floor(Date.parse(run.startedAt) / 1000);
   const address = withQuery(`/v2/check-results/${run.checkId}`, {
     resultType: 'ALL',
+    sequenceId: run.sequenceId,
     limit: 100,
     location: run.runLocation,
     from: at - before,
     to: at + before,
   });
   const { entries } = await get<{ entries: Run[] }>(address, signal);
-  const own = entries.filter(({ sequenceId }) => sequenceId === run.sequenceId);
-  return own.length === 0 ? [run] : own.sort((a, b) => a.attempts - b.attempts);
+  return entries.length === 0 ? [run] : entries.sort((a, b) => a.attempts - b.attempts);
 }
 
 function Head({ run, name }: { run: Run; name: string }) {
@@ -142,6 +143,7 @@ function Content({ run }: { run: Run }) {
       <Assertions run={run} />
       <Tests run={run} />
       <Script run={run} />
+      <Agentic run={run} />
       <Files run={run} />
       <Http run={run} />
       <Network run={run} />

@@ -7,8 +7,10 @@ import type { Run } from './types.ts';
 
 const phases = [
   { name: 'remainder', title: 'Waiting' },
+  { name: 'wait', title: 'Waiting' },
   { name: 'dns', title: 'DNS' },
   { name: 'connect', title: 'Connect' },
+  { name: 'tcp', title: 'Connect' },
   { name: 'tunnel', title: 'Proxy tunnel' },
   { name: 'tls', title: 'TLS' },
   { name: 'firstByte', title: 'First byte' },
@@ -55,6 +57,15 @@ export function Phases({ run }: { run: Run }) {
       )}
     </Part>
   );
+}
+
+/** The waterfall of one call of a script. */
+export function CallPhases({ timings, name }: { timings: unknown; name: string }) {
+  const bars = barsOf(timings);
+  const { total } = object(timings);
+  if (bars.length === 0) return null;
+  const whole = typeof total === 'number' ? total : bars.reduce((sum, { ms }) => sum + ms, 0);
+  return <Waterfall bars={bars} total={whole} label={`Phases of ${name}: ${milliseconds(whole)}`} />;
 }
 
 function HopBars({ hop }: { hop: { readonly [name: string]: unknown } }) {

@@ -1,6 +1,6 @@
 import { list, object, text, type Fields } from '../base/outside.ts';
 import { milliseconds } from '../base/words.ts';
-import { StatusMark } from '../parts/status.tsx';
+import { Calls } from './calls.tsx';
 import { Part } from './part.tsx';
 import { Errors } from './tests.tsx';
 import type { Run } from './types.ts';
@@ -34,15 +34,7 @@ export function Script({ run }: { run: Run }) {
           </ul>
         </Part>
       )}
-      {calls.length > 0 && (
-        <Part title="API calls">
-          <ul class="tests">
-            {calls.map((call, at) => (
-              <Call key={at} call={call} />
-            ))}
-          </ul>
-        </Part>
-      )}
+      <Calls calls={calls} />
     </>
   );
 }
@@ -95,38 +87,6 @@ function Vital({ name, value: { score, value } }: { name: string; value: Fields 
   return (
     <li class={`status ${scores[text(score, 40)] ?? 'idle'}`}>
       {text(name, 20)} {shown} <span class="hidden-text">({word})</span>
-    </li>
-  );
-}
-
-function Call({ call }: { call: Fields }) {
-  const { method, url } = object(call['request']);
-  const response = object(call['response']);
-  const assertions = list(call['assertions']).slice(0, 50).map(object);
-  const hasFailed = Boolean(call['error']) || assertions.some(({ passed }) => passed === false);
-  return (
-    <li>
-      <div class="test-line">
-        <StatusMark status={hasFailed ? 'failed' : 'passed'} />
-        <span class="break">
-          {text(method, 20)} {text(url, 500)}
-        </span>
-        <span class="soft">
-          {response['status'] === undefined ? 'no answer' : text(response['status'], 10)}
-        </span>
-        <span class="number">{milliseconds(call['durationMs'])}</span>
-      </div>
-      {Boolean(call['error']) && <Errors errors={[call['error']]} />}
-      {assertions.length > 0 && (
-        <ul class="steps">
-          {assertions.map((assertion, at) => (
-            <li key={at}>
-              <StatusMark status={assertion['passed'] === false ? 'failed' : 'passed'} />{' '}
-              {text(assertion['title'], 300)}
-            </li>
-          ))}
-        </ul>
-      )}
     </li>
   );
 }

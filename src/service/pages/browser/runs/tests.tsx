@@ -8,14 +8,14 @@ import type { Run } from './types.ts';
 /** Tests of suites and scripts with their steps, errors and files. */
 
 /** The status of a test of a suite, as other statuses are named. */
-export function suiteTestStatus({ status, degraded }: Fields): 'passed' | 'degraded' | 'failed' | 'skipped' {
+function suiteTestStatus({ status, degraded }: Fields): 'passed' | 'degraded' | 'failed' | 'skipped' {
   if (status === 'skipped') return 'skipped';
   if (status !== 'passed' && status !== 'flaky') return 'failed';
   return degraded === true || status === 'flaky' ? 'degraded' : 'passed';
 }
 
 /** Project, file, describe blocks, title. */
-export function testTitle({ titlePath, title, project }: Fields): string {
+function testTitle({ titlePath, title, project }: Fields): string {
   const path = list(titlePath)
     .slice(0, 20)
     .map((part) => text(part, 200))

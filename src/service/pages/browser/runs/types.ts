@@ -41,9 +41,9 @@ const owners: { readonly [owner: string]: string } = {
 /** Who is to act, in a sentence. */
 export const ownerWords = (reason: Reason): string => owners[reason.owner] ?? '';
 
-/** Path of a stored file on this service, whichever host its URL names. */
+/** Path of a stored file on this service, whichever host its URL names. The policy of pages allows no other host. */
 export function pathOfFile({ url, state }: StoredFile): string | null {
   if (state !== 'stored' || typeof url !== 'string' || !URL.canParse(url, location.href)) return null;
   const { pathname } = new URL(url, location.href);
-  return pathname.startsWith('/v1/check-results/') ? pathname : null;
+  return pathname.startsWith('/v1/check-results/') ? `${pathname}?redirect=false` : null;
 }

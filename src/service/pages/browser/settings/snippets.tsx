@@ -5,7 +5,8 @@ import { get } from '../base/service.ts';
 import { useMay } from '../base/user.ts';
 import { CodeField } from '../parts/code/code.tsx';
 import { errorAt } from '../parts/form/field.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { TextField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
@@ -128,7 +129,7 @@ function SnippetForm({ snippet }: { snippet: Snippet | null }) {
           error={errorAt(errors, 'script')}
           onChange={(script) => change({ script })}
         />
-        <AsText method={method} path={to} body={body} />
+        <AsText method={method} path={to} body={body} resource={{ kind: 'snippet', name: body.name }} />
       </Form>
     </>
   );

@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks';
 import { useMay } from '../base/user.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { errorAt } from '../parts/form/field.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { AreaField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Empty } from '../parts/notice.tsx';
@@ -181,11 +182,7 @@ function VariableDialog({
           error={errorAt(errors, 'locked')}
           onChange={(locked) => change({ locked })}
         />
-        <AsText
-          method={method}
-          path={to}
-          body={body.secret && body.value !== '' ? { ...body, value: '*********' } : body}
-        />
+        <AsText method={method} path={to} body={body} resource={{ kind: 'variable', name: body.key }} />
       </Form>
     </Dialog>
   );

@@ -9,7 +9,7 @@ import { DialogHost } from '../parts/dialog.tsx';
 /** The frame of all pages: navigation, the user, messages. */
 
 const areas = [
-  { path: '/', title: 'Checks', also: ['/checks', '/groups'] },
+  { path: '/', title: 'Checks', also: ['/checks', '/groups', '/projects'] },
   { path: '/alerts', title: 'Alerts', also: ['/channels', '/notifications'] },
   { path: '/incidents', title: 'Incidents', also: [] },
   { path: '/maintenance', title: 'Maintenance', also: [] },

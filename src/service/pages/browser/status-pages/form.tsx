@@ -3,16 +3,16 @@ import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
-import { Copy } from '../parts/copy.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { ManyField, Rows } from '../parts/form/lists.tsx';
+import { Beside } from './beside.tsx';
 import { ColorFields } from './colors.tsx';
 import { all, type Card, type PageBody, type Service, type StatusPage } from './pages.ts';
-import { Subscribers } from './subscribers.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 import { DeleteButton, removeEntry } from '../parts/removal.tsx';
 
@@ -95,8 +95,9 @@ function PageForm({ stored, reload }: { stored: StatusPage | null; reload: () =>
           </div>
         )}
       </PageHead>
-      <div class={stored === null ? '' : 'with-preview'}>
+      <div class="with-preview">
         <Form
+          isReadOnly={!mayWrite}
           message={form.message}
           onSubmit={() => void save()}
           buttons={
@@ -186,54 +187,17 @@ function PageForm({ stored, reload }: { stored: StatusPage | null; reload: () =>
             {text('redirectTo', 'Link of the heading', 'Empty: the page itself')}
             <ColorFields value={body.colors} errors={errors} onChange={(colors) => change({ colors })} />
           </section>
-          <AsText method={method} path={path} body={body} />
+          {mayWrite && (
+            <AsText
+              method={method}
+              path={path}
+              body={body}
+              resource={{ kind: 'status-page', name: body.url }}
+            />
+          )}
         </Form>
-        {stored !== null && <Beside page={stored} />}
+        <Beside stored={stored} body={body} />
       </div>
     </>
-  );
-}
-
-const escaped = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
-
-function Beside({ page }: { page: StatusPage }) {
-  const address = `${location.origin}/status/${page.url}`;
-  const image = `${location.origin}/v1/badges/status-pages/${page.url}`;
-  return (
-    <div>
-      <section class="card">
-        <h2>Preview</h2>
-        {page.isPrivate ? (
-          <p class="soft">A private page has no preview here.</p>
-        ) : (
-          <iframe
-            class="preview"
-            title="Preview of the saved page"
-            src={`/status/${page.url}?saved=${encodeURIComponent(page.updated_at ?? '')}`}
-            sandbox=""
-          />
-        )}
-      </section>
-      <section class="card">
-        <h2>Badge</h2>
-        {!page.isPrivate && (
-          <p>
-            <img src={`/v1/badges/status-pages/${page.url}`} alt="Badge of the page" />
-          </p>
-        )}
-        <h3>HTML</h3>
-        <Copy
-          label="HTML of the badge"
-          text={`<a href="${address}"><img src="${image}" alt="Status of ${escaped(page.name)}"></a>`}
-        />
-        <h3>Markdown</h3>
-        <Copy
-          label="Markdown of the badge"
-          text={`[![Status of ${page.name.replaceAll(/[[\]\\]/g, '\\$&')}](${image})](${address})`}
-        />
-      </section>
-      <Subscribers pageId={page.id} />
-    </div>
   );
 }

@@ -1,3 +1,4 @@
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { useMay } from '../base/user.ts';
 import { Empty, Shown } from '../parts/notice.tsx';
@@ -7,6 +8,7 @@ import { all, type StatusPage } from './pages.ts';
 export function Page() {
   const mayWrite = useMay('READ_WRITE');
   const pages = useLoad('pages', (signal) => all<StatusPage>('/v1/status-pages', signal));
+  useReloadOn(['page', 'service'], pages.reload);
   return (
     <>
       <div class="page-head">

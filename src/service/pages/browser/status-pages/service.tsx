@@ -1,14 +1,15 @@
-import { get, getList } from '../base/service.ts';
+import { get } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
+import { ChecksField } from '../parts/check-search.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
-import { AsText, Form, useForm } from '../parts/form/form.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
+import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { TextField } from '../parts/form/inputs.tsx';
-import { ManyField } from '../parts/form/lists.tsx';
 import type { Service } from './pages.ts';
 import { PageHead } from '../parts/page-head.tsx';
 import { DeleteButton, removeEntry } from '../parts/removal.tsx';
@@ -29,25 +30,10 @@ export function Page({ params }: PageProps) {
   );
 }
 
-type Check = { id: string; name: string };
-/** More checks than these are too many to choose from: the API takes any. */
-const maxPages = 10;
-
-async function checks(signal: AbortSignal): Promise<Check[]> {
-  const found: Check[] = [];
-  for (let page = 1; page <= maxPages; page += 1) {
-    const { entries } = await getList<Check>(`/v1/checks?limit=100&page=${page}`, signal);
-    found.push(...entries);
-    if (entries.length < 100) break;
-  }
-  return found;
-}
-
 function ServiceForm({ stored }: { stored: Service | null }) {
   const mayWrite = useMay('READ_WRITE');
   const form = useForm({ name: stored?.name ?? '', checkIds: stored?.checkIds ?? [] });
   const { body, change, errors } = form;
-  const known = useLoad('checks', checks);
   const method = stored === null ? 'POST' : 'PUT';
   const path = stored === null ? '/v1/status-pages/services' : `/v1/status-pages/services/${stored.id}`;
   const save = async () => {
@@ -72,6 +58,7 @@ function ServiceForm({ stored }: { stored: Service | null }) {
         )}
       </PageHead>
       <Form
+        isReadOnly={!mayWrite}
         message={form.message}
         onSubmit={() => void save()}
         buttons={
@@ -90,16 +77,22 @@ function ServiceForm({ stored }: { stored: Service | null }) {
             error={errorAt(errors, 'name')}
             onChange={(name) => change({ name })}
           />
-          <ManyField
+          <ChecksField
             label="Checks"
             hint="The service shows as degraded or down by them, without an incident; their runs make its uptime."
             value={body.checkIds}
             error={errorAt(errors, 'checkIds')}
-            choices={(known.value ?? []).map(({ id, name }) => ({ value: id, title: name }))}
             onChange={(checkIds) => change({ checkIds })}
           />
         </section>
-        <AsText method={method} path={path} body={body} />
+        {mayWrite && (
+          <AsText
+            method={method}
+            path={path}
+            body={body}
+            resource={{ kind: 'status-page-service', name: body.name }}
+          />
+        )}
       </Form>
     </>
   );

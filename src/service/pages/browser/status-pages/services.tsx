@@ -1,3 +1,4 @@
+import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { useMay } from '../base/user.ts';
 import { Empty, Shown } from '../parts/notice.tsx';
@@ -8,6 +9,7 @@ import { PageHead } from '../parts/page-head.tsx';
 export function Page() {
   const mayWrite = useMay('READ_WRITE');
   const services = useLoad('services', (signal) => all<Service>('/v1/status-pages/services', signal));
+  useReloadOn(['service'], services.reload);
   return (
     <>
       <PageHead trail={[{ href: '/status-pages', title: 'Status pages' }]} title="Services">

@@ -3,6 +3,7 @@ import { useLoad } from '../base/load.ts';
 import { useMay } from '../base/user.ts';
 import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
+import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { TextField } from '../parts/form/inputs.tsx';
@@ -72,6 +73,7 @@ export function Subscribers({ pageId }: { pageId: string }) {
             error={errorAt(form.errors, 'email')}
             onChange={(email) => form.change({ email })}
           />
+          <AsText method="POST" path={path} body={form.body} />
         </Form>
       )}
     </section>

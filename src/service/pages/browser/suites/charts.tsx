@@ -14,13 +14,15 @@ export type SuiteRun = {
 
 const height = 70;
 const width = 12;
-const slots = 30;
+/** Places for at least so many runs, so that few bars stay narrow. */
+const minSlots = 30;
 
 /** Bars of the last runs, oldest first: duration of each run, and what became of its tests. */
-export function suiteCharts(runs: readonly SuiteRun[]) {
-  const shown = runs.slice(0, slots).reverse();
+export function suiteCharts(runs: readonly SuiteRun[], most: number) {
+  const shown = runs.slice(0, most).reverse();
+  const slots = Math.max(minSlots, shown.length);
   const longest = Math.max(1, ...shown.map(({ responseTime }) => responseTime));
-  const most = Math.max(1, ...shown.map(({ totals }) => count(object(totals)['tests'])));
+  const mostTests = Math.max(1, ...shown.map(({ totals }) => count(object(totals)['tests'])));
   const start = slots - shown.length;
   return (
     <div class="grid">
@@ -54,7 +56,8 @@ export function suiteCharts(runs: readonly SuiteRun[]) {
       </figure>
       <figure class="chart">
         <figcaption>
-          Test status <span class="soft">{most} tests at most</span>
+          Test status{' '}
+          <span class="soft">{mostTests === 1 ? 'at most 1 test' : `at most ${mostTests} tests`}</span>
         </figcaption>
         <svg
           class="suite-bars"
@@ -66,7 +69,7 @@ export function suiteCharts(runs: readonly SuiteRun[]) {
           {shown.map((run, at) => (
             <g key={run.id}>
               <title>{`${totalsText(run.totals) || 'no tests'}, ${moment(run.startedAt)}`}</title>
-              {stack(run, (start + at) * width, most)}
+              {stack(run, (start + at) * width, mostTests)}
             </g>
           ))}
         </svg>

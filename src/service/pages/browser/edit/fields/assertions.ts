@@ -43,9 +43,34 @@ const grammar = {
     sources: ['CERTIFICATE', 'CONNECTION', 'RESPONSE_TIME', 'JSON_RESPONSE', 'TEXT_RESPONSE'],
     comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
   },
+  GRPC: {
+    sources: [
+      'GRPC_STATUS_CODE',
+      'GRPC_HEALTHCHECK_STATUS',
+      'GRPC_RESPONSE',
+      'TEXT_BODY',
+      'GRPC_METADATA',
+      'GRPC_TRAILERS',
+      'RESPONSE_TIME',
+    ],
+    comparisons: all,
+  },
+  TRACEROUTE: {
+    sources: ['RESPONSE_TIME', 'HOP_COUNT', 'PACKET_LOSS', 'HOP', 'JSON_RESPONSE'],
+    comparisons: [...textual, 'IS_NULL', 'NOT_NULL'],
+  },
 } as const;
 
-const isNumber = (source: unknown) => ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY'].includes(String(source));
+const isNumber = (source: unknown) =>
+  ['STATUS_CODE', 'RESPONSE_TIME', 'LATENCY', 'GRPC_STATUS_CODE', 'HOP_COUNT', 'PACKET_LOSS'].includes(
+    String(source),
+  );
+/** Sources that accept fewer comparisons than others of their kind. */
+const fewer: { readonly [source: string]: readonly string[] | undefined } = {
+  HOP: ['CONTAINS', 'NOT_CONTAINS'],
+  HOP_COUNT: ['EQUALS', 'GREATER_THAN', 'LESS_THAN'],
+  PACKET_LOSS: ['EQUALS', 'GREATER_THAN', 'LESS_THAN'],
+};
 
 /** What the property of a source is; a source without an entry has none. */
 const properties: { readonly [source: string]: string } = {
@@ -56,16 +81,26 @@ const properties: { readonly [source: string]: string } = {
   TEXT_BODY: 'pattern (empty = all of it)',
   RESPONSE_DATA: 'pattern (empty = all of it)',
   TEXT_ANSWER: 'pattern (empty = all of it)',
+  GRPC_RESPONSE: 'path, such as $.status',
+  GRPC_METADATA: 'metadata key',
+  GRPC_TRAILERS: 'metadata key',
   LATENCY: 'avg, min, max or stdDev',
+  HOP: 'address, name or asn (empty = any of them)',
   CERTIFICATE: 'field, such as daysUntilExpiry or sans',
   CONNECTION: 'field, such as tlsVersion or cipherSuite',
   TEXT_RESPONSE: 'pattern (empty = all of it)',
+};
+/** Properties that a source has in one type only. */
+const ownProperties: { readonly [type: string]: { readonly [source: string]: string } | undefined } = {
+  TRACEROUTE: { RESPONSE_TIME: 'avg, min, max or stdDev' },
 };
 const withoutTarget = ['IS_EMPTY', 'NOT_EMPTY', 'IS_NULL', 'NOT_NULL'];
 
 /** The row of a type's assertions. */
 export function assertionRow(type: keyof typeof grammar): Row {
   const { sources, comparisons } = grammar[type];
+  const propertyOf = ({ source }: Body): string | undefined =>
+    ownProperties[type]?.[String(source)] ?? properties[String(source)];
   const columns: Column[] = [
     { key: 'source', label: 'Source', kind: 'choice', choices: sources },
     {
@@ -74,8 +109,8 @@ export function assertionRow(type: keyof typeof grammar): Row {
       kind: 'text',
       max: 2048,
       default: '',
-      when: (row) => properties[String(row['source'])] !== undefined,
-      placeholder: (row) => properties[String(row['source'])] ?? '',
+      when: (row) => propertyOf(row) !== undefined,
+      placeholder: (row) => propertyOf(row) ?? '',
     },
     {
       key: 'regex',
@@ -93,9 +128,10 @@ export function assertionRow(type: keyof typeof grammar): Row {
       kind: 'choice',
       choices: comparisons,
       choicesOf: (row) =>
-        isNumber(row['source'])
+        fewer[String(row['source'])] ??
+        (isNumber(row['source'])
           ? numeric.filter((one) => (comparisons as readonly string[]).includes(one))
-          : comparisons,
+          : comparisons),
     },
     {
       key: 'target',

@@ -6,7 +6,8 @@ export type Choice = { readonly value: Value; readonly title: string };
 export type Body = { readonly [field: string]: unknown };
 
 /** Lists of the account that fields choose from. */
-export type Source = 'locations' | 'privateLocations' | 'groups' | 'snippets' | 'runtimes' | 'services';
+export type Source =
+  'locations' | 'privateLocations' | 'groups' | 'snippets' | 'runtimes' | 'services' | 'certificates';
 
 /** A cell of a row in a list, such as the name of a header. */
 export type Column = {

@@ -1,7 +1,9 @@
 import { apiSections, urlSections } from './http.ts';
+import { grpcSections } from './grpc.ts';
 import { dnsSections, icmpSections, tcpSections } from './probes.ts';
 import type { Row, Section } from './row.ts';
 import { sslSections } from './ssl.ts';
+import { tracerouteSections } from './traceroute.ts';
 import { browserSections, multiStepSections, suiteSections } from './scripts.ts';
 import { agenticSections, heartbeatSections } from './service-checks.ts';
 
@@ -14,18 +16,15 @@ export type CheckForm = {
   /** One sentence for those who choose a type. */
   readonly about: string;
   readonly sections: readonly Section[];
-  /** Whether `location-agent run` takes a file with this check. */
-  readonly hasFile: boolean;
   /** Whether a test run is possible. */
   readonly isRun: boolean;
 };
 
-const probe = { hasFile: true, isRun: true };
-const script = { hasFile: false, isRun: true };
+const run = { isRun: true };
 
 export const checkForms: readonly CheckForm[] = [
   {
-    ...probe,
+    ...run,
     type: 'URL',
     path: 'url',
     title: 'URL check',
@@ -33,7 +32,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: urlSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'API',
     path: 'api',
     title: 'API check',
@@ -41,7 +40,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: apiSections,
   },
   {
-    ...script,
+    ...run,
     type: 'BROWSER',
     path: 'browser',
     title: 'Browser check',
@@ -49,7 +48,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: browserSections,
   },
   {
-    ...script,
+    ...run,
     type: 'MULTI_STEP',
     path: 'multistep',
     title: 'Multi-step check',
@@ -57,7 +56,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: multiStepSections,
   },
   {
-    ...script,
+    ...run,
     type: 'PLAYWRIGHT',
     path: 'playwright',
     title: 'Playwright suite',
@@ -65,7 +64,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: suiteSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'TCP',
     path: 'tcp',
     title: 'TCP check',
@@ -73,7 +72,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: tcpSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'DNS',
     path: 'dns',
     title: 'DNS check',
@@ -81,7 +80,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: dnsSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'ICMP',
     path: 'icmp',
     title: 'ICMP check',
@@ -89,7 +88,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: icmpSections,
   },
   {
-    ...probe,
+    ...run,
     type: 'SSL',
     path: 'ssl',
     title: 'SSL check',
@@ -97,7 +96,22 @@ export const checkForms: readonly CheckForm[] = [
     sections: sslSections,
   },
   {
-    hasFile: false,
+    ...run,
+    type: 'GRPC',
+    path: 'grpc',
+    title: 'gRPC check',
+    about: 'Calls a gRPC method, or asks the health service.',
+    sections: grpcSections,
+  },
+  {
+    ...run,
+    type: 'TRACEROUTE',
+    path: 'traceroute',
+    title: 'Traceroute check',
+    about: 'Finds the routers on the way to a host, with loss and times.',
+    sections: tracerouteSections,
+  },
+  {
     isRun: false,
     type: 'HEARTBEAT',
     path: 'heartbeat',
@@ -106,7 +120,7 @@ export const checkForms: readonly CheckForm[] = [
     sections: heartbeatSections,
   },
   {
-    ...script,
+    ...run,
     type: 'AGENTIC',
     path: 'agentic',
     title: 'Agentic check',

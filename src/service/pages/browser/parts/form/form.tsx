@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { useLeaveGuard } from '../../base/router.ts';
 import { Refused, send, type Method } from '../../base/service.ts';
-import { Copy } from '../copy.tsx';
 import { sayFailed } from '../messages.tsx';
 import type { FieldErrors } from './field.tsx';
 
@@ -79,11 +78,14 @@ export function Form({
   message,
   children,
   buttons,
+  isReadOnly = false,
 }: {
   onSubmit: () => void;
   message: string | null;
   children: ComponentChildren;
   buttons: ComponentChildren;
+  /** Shows the fields to keys that may not change them. */
+  isReadOnly?: boolean;
 }) {
   return (
     <form
@@ -99,47 +101,10 @@ export function Form({
           {message}
         </p>
       )}
-      {children}
+      <fieldset class="fields" role="presentation" disabled={isReadOnly}>
+        {children}
+      </fieldset>
       <div class="buttons sticky">{buttons}</div>
     </form>
-  );
-}
-
-const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-
-/** The content of a form as JSON, as a curl command, and as a file for `location-agent run`. */
-export function AsText({
-  method,
-  path,
-  body,
-  file,
-}: {
-  method: Method;
-  path: string;
-  body: unknown;
-  /** The content of a file; absent = not offered. */
-  file?: { readonly name: string; readonly content: unknown };
-}) {
-  const json = JSON.stringify(body, null, 2);
-  const curl = [
-    `curl -X ${method} ${location.origin}${path}`,
-    `  -H "Authorization: Bearer $SERVICE_API_KEY"`,
-    `  -H 'content-type: application/json'`,
-    `  -d ${quoted(json)}`,
-  ].join(' \\\n');
-  return (
-    <details class="as-text">
-      <summary>As JSON, curl or file</summary>
-      <p class="as-text-title">JSON</p>
-      <Copy text={json} label="JSON" />
-      <p class="as-text-title">curl</p>
-      <Copy text={curl} label="curl" />
-      {file && (
-        <>
-          <p class="as-text-title">{file.name}</p>
-          <Copy text={JSON.stringify(file.content, null, 2)} label={file.name} />
-        </>
-      )}
-    </details>
   );
 }

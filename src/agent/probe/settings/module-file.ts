@@ -1,0 +1,109 @@
+import { readFile } from 'node:fs/promises';
+import { isFields } from '../../../json-values.ts';
+import { isSensitiveHeader } from '../../../sensitive-headers.ts';
+import { ProbeConfigError, ProbeFields } from './fields.ts';
+import { httpSettings, type HttpSettings } from './http.ts';
+import {
+  dnsSettings,
+  grpcSettings,
+  icmpSettings,
+  tcpSettings,
+  type DnsSettings,
+  type GrpcSettings,
+  type IcmpSettings,
+  type TcpSettings,
+} from './others.ts';
+
+/** The file that PROBE_CONFIG names: modules in the format of blackbox_exporter. */
+
+export type ProberSettings = {
+  http: HttpSettings;
+  tcp: TcpSettings;
+  dns: DnsSettings;
+  icmp: IcmpSettings;
+  grpc: GrpcSettings;
+};
+export type ProberName = keyof ProberSettings;
+export type ModuleOf<P extends ProberName> = {
+  readonly prober: P;
+  readonly settings: ProberSettings[P];
+  /** Null = the time limit of the request counts. */
+  readonly timeoutMs: number | null;
+  /** The module as YAML, with its secrets masked. */
+  readonly shown: string;
+};
+export type ProbeModule = { [P in ProberName]: ModuleOf<P> }[ProberName];
+export type ProbeModules = ReadonlyMap<string, ProbeModule>;
+
+const readers: { readonly [P in ProberName]: (fields: ProbeFields) => ProberSettings[P] } = {
+  http: httpSettings,
+  tcp: tcpSettings,
+  dns: dnsSettings,
+  icmp: icmpSettings,
+  grpc: grpcSettings,
+};
+const proberNames = Object.keys(readers) as ProberName[]; // its own keys
+
+/** Reads the file. Throws ProbeConfigError, whose message names the field. */
+export async function readModules(path: string): Promise<ProbeModules> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error: unknown) {
+    throw new ProbeConfigError(`cannot be read: ${error instanceof Error ? error.message : path}`);
+  }
+  return modulesOf(text);
+}
+
+/** The modules of a file's text. Throws ProbeConfigError. */
+export async function modulesOf(text: string): Promise<ProbeModules> {
+  const { parse, stringify } = await import('yaml');
+  let content: unknown;
+  try {
+    content = parse(text, { merge: true, maxAliasCount: 100 });
+  } catch (error: unknown) {
+    throw new ProbeConfigError(`is not YAML: ${error instanceof Error ? error.message : 'unreadable'}`);
+  }
+  const file = new ProbeFields('', content);
+  const all = file.object('modules');
+  file.end();
+  const modules = new Map<string, ProbeModule>();
+  for (const name of all.names()) {
+    const fields = all.object(name);
+    const prober = fields.text('prober');
+    const known =
+      proberNames.find((one) => one === prober) ??
+      fields.fail('prober', `is "${prober}", which is not supported; there are ${proberNames.join(', ')}`);
+    const timeoutMs = fields.duration('timeout');
+    // The other program reads the objects of all probers, but uses one.
+    for (const other of proberNames)
+      if (other !== known && fields.has(other)) readers[other](fields.object(other));
+    for (const other of [...proberNames, 'unix', 'websocket']) fields.take(other);
+    const settings = readers[known](fields.object(known));
+    const shown = stringify(masked(all.take(name)));
+    modules.set(name, {
+      prober: known,
+      settings,
+      timeoutMs: timeoutMs === 0 ? null : timeoutMs,
+      shown,
+    } as ProbeModule); // the reader is the prober's
+    fields.end();
+  }
+  return modules;
+}
+
+/** Fields and headers that carry credentials. */
+const secretName = /^(?:password|credentials|client_secret|key|secrets)$|auth|token|cookie|api-?key/i;
+
+/** A copy for people, with secrets replaced. */
+function masked(value: unknown, isSecret = false): unknown {
+  if (Array.isArray(value)) return value.map((one: unknown) => masked(one, isSecret));
+  if (!isFields(value)) return isSecret && value !== null ? '<secret>' : value;
+  // basic_auth and authorization are objects, whose own fields decide.
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      masked(one, secretName.test(name) || isSensitiveHeader(name)),
+    ]),
+  );
+}

@@ -1,0 +1,46 @@
+import type { ChaosCheck, Facts, StoredResult } from '../facts.ts';
+import { heartbeatSeconds } from '../heartbeats.ts';
+
+/** The oracle's rules for heartbeats, which have pings in place of due moments. */
+
+/** Milliseconds by which a ping and its result may differ: a ping may wait for a connection to the database. */
+const slackMs = 6_000;
+const patienceMs = (heartbeatSeconds.period + heartbeatSeconds.grace) * 1_000;
+
+/** Returns what is wrong with the results of one heartbeat: pings without a result, and failures in the wrong place. */
+export function judgeHeartbeat(
+  check: ChaosCheck,
+  results: readonly StoredResult[],
+  { from, to, pings }: Pick<Facts, 'from' | 'to' | 'pings'>,
+): string[] {
+  const wrong: string[] = [];
+  const timeOf = (at: number) => new Date(at).toISOString().slice(11, 23);
+  const passed = results.filter(({ status }) => status === 'passed');
+  const used = new Set<StoredResult>();
+  for (const { check: name, at } of pings) {
+    if (name !== check.name || at < from || at >= to) continue;
+    const own = passed.find(
+      (result) => !used.has(result) && result.startedAt > at - slackMs && result.startedAt <= at + slackMs,
+    );
+    if (own === undefined) wrong.push(`${check.name}: the ping at ${timeOf(at)} has no result`);
+    else used.add(own);
+  }
+  for (const { status, startedAt, reason } of results) {
+    if (startedAt < from || startedAt >= to || status === 'passed') continue;
+    const silent = check.bad.some((bad) => bad.from < startedAt && startedAt <= bad.to + slackMs);
+    if (status !== 'failed' || reason?.code !== 'HEARTBEAT_MISSED')
+      wrong.push(`${check.name}: ${timeOf(startedAt)} is ${status} (${reason?.code ?? 'none'})`);
+    else if (!silent)
+      wrong.push(`${check.name}: ${timeOf(startedAt)} failed, but it was pinged all that time`);
+  }
+  for (const bad of check.bad) {
+    // After a time away of the service it fails later; only a long silence must have been noticed.
+    const end = Math.min(bad.to, to);
+    if (bad.from < from || end - bad.from < patienceMs + slackMs) continue;
+    const noticed = results.some(
+      ({ status, startedAt }) => status === 'failed' && bad.from < startedAt && startedAt <= end + slackMs,
+    );
+    if (!noticed) wrong.push(`${check.name}: its silence from ${timeOf(bad.from)} on was not noticed`);
+  }
+  return wrong;
+}

@@ -1,0 +1,228 @@
+import type { ChaosCheck, Excuses, Facts, Job, Probe, StoredResult } from '../facts.ts';
+import { judgeAlerts } from './alerts.ts';
+import { judgeHeartbeat } from './heartbeats.ts';
+
+/** The oracle's rules, as pure functions of what was seen. */
+
+export type Verdict = {
+  due: number;
+  probes: number;
+  /** Moments that have neither a final result nor a missed record. */
+  lost: number;
+  /** Moments with more than one of them. */
+  doubled: number;
+  /** Missed moments and errored runs, which the scenario's fault excuses. */
+  missed: number;
+  errored: number;
+  /** Notifications of a failure that no target had. */
+  falseAlerts: number;
+  alerts: number;
+  /** Everything that is wrong, a line each. */
+  violations: string[];
+};
+
+/** Milliseconds by which the clocks of targets and of results may differ, and a run may lie across a change of its target. */
+const slackMs = 1_500;
+
+/** Nothing seen yet. */
+export const noVerdict = (): Verdict => ({
+  due: 0,
+  probes: 0,
+  lost: 0,
+  doubled: 0,
+  missed: 0,
+  errored: 0,
+  falseAlerts: 0,
+  alerts: 0,
+  violations: [],
+});
+
+/** Judges a scenario. `excuses` says what its fault may cost. */
+export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
+  const verdict: Verdict = { ...noVerdict(), probes: facts.probes.length };
+  const dueOfJob = new Map(facts.jobs.map((job) => [job.id, job]));
+  const resultsOf = grouped(facts.results, ({ checkId }) => checkId);
+  const probesOf = grouped(facts.probes, ({ check }) => check);
+  const notificationsOf = grouped(facts.notifications, ({ checkId }) => checkId);
+  const jobsOf = grouped(facts.jobs, ({ checkId }) => checkId);
+  for (const check of facts.checks) {
+    const results = resultsOf.get(check.id) ?? [];
+    judgeMoments(check, results, { facts, excuses, verdict, dueOfJob });
+    judgeProbes(check, probesOf.get(check.name) ?? [], {
+      facts,
+      jobs: jobsOf.get(check.id) ?? [],
+      results,
+      verdict,
+    });
+  }
+  for (const check of facts.heartbeats)
+    verdict.violations.push(...judgeHeartbeat(check, resultsOf.get(check.id) ?? [], facts));
+  const loggedOf = grouped(facts.logged, ({ checkId }) => checkId);
+  for (const check of [...facts.checks, ...facts.heartbeats]) {
+    const { alerts, falseAlerts, violations } = judgeAlerts(
+      check,
+      {
+        followed: facts.followed,
+        settledAt: facts.settledAt,
+        results: resultsOf.get(check.id) ?? [],
+        logged: loggedOf.get(check.id) ?? [],
+        received: notificationsOf.get(check.id) ?? [],
+      },
+      excuses,
+    );
+    verdict.alerts += alerts;
+    verdict.falseAlerts += falseAlerts;
+    verdict.violations.push(...violations);
+  }
+  if (facts.stuckJobs > 0) verdict.violations.push(`${facts.stuckJobs} jobs stay leased`);
+  return verdict;
+}
+
+/**
+ * The violations to show: the first `most` of each kind, and how many more there are of it. Two are of one kind when they differ
+ * only in names, numbers and times.
+ */
+export function examplesOf(violations: readonly string[], most = 5): string[] {
+  const kindOf = (violation: string) => violation.replace(/^[^:]*: /, '').replace(/[0-9][0-9a-f:.-]*/g, '#');
+  return [...grouped(violations, kindOf).values()].flatMap((same) => [
+    ...same.slice(0, most),
+    ...(same.length > most ? [`… and ${same.length - most} more like the line above`] : []),
+  ]);
+}
+
+function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+/** The check's due moments from `from` (inclusive) to `to` (exclusive). */
+export function momentsOf(check: ChaosCheck, from: number, to: number): number[] {
+  const first = Math.ceil((from - check.offsetMs) / check.intervalMs) * check.intervalMs + check.offsetMs;
+  const moments = [];
+  for (let at = first; at < to; at += check.intervalMs) moments.push(at);
+  return moments;
+}
+
+const timeOf = (at: number) => new Date(at).toISOString().slice(11, 23);
+
+type MomentsContext = {
+  facts: Facts;
+  excuses: Excuses;
+  verdict: Verdict;
+  dueOfJob: ReadonlyMap<string, Facts['jobs'][number]>;
+};
+
+/** Each due moment has exactly one final result or one missed record, and the right one. */
+function judgeMoments(
+  check: ChaosCheck,
+  results: readonly StoredResult[],
+  { facts, excuses, verdict, dueOfJob }: MomentsContext,
+): void {
+  const finals = results.filter(({ resultType }) => resultType === 'FINAL');
+  const byDue = new Map<number, StoredResult[]>();
+  const ranges: StoredResult[] = [];
+  for (const result of finals) {
+    if (result.missed !== null) {
+      ranges.push(result);
+      const { count, from, to } = result.missed;
+      const inRange = momentsOf(check, from, to + 1).length;
+      // A record goes on over moments that ran only if nothing ran in between, so its count is that of its moments.
+      if (inRange !== count)
+        verdict.violations.push(
+          `${check.name}: the missed record ${timeOf(from)} to ${timeOf(to)} counts ${count} for ${inRange} moments`,
+        );
+      continue;
+    }
+    const job = result.jobId === null ? undefined : dueOfJob.get(result.jobId);
+    if (job === undefined)
+      verdict.violations.push(`${check.name}: the result ${result.id} belongs to no job`);
+    else byDue.set(job.dueAt, [...(byDue.get(job.dueAt) ?? []), result]);
+  }
+  for (const due of momentsOf(check, facts.from, facts.to)) {
+    verdict.due += 1;
+    const own = byDue.get(due) ?? [];
+    const records = ranges.filter(({ missed }) => missed !== null && missed.from <= due && due <= missed.to);
+    const what = [
+      ...own.map(({ status }) => status),
+      ...records.map(({ missed }) => `missed ${missed?.reason}`),
+    ].join(', ');
+    if (own.length + records.length === 0) {
+      verdict.lost += 1;
+      verdict.violations.push(`${check.name}: nothing is known of the run that was due at ${timeOf(due)}`);
+    } else if (own.length + records.length > 1) {
+      verdict.doubled += 1;
+      verdict.violations.push(`${check.name}: the run that was due at ${timeOf(due)} is there as ${what}`);
+    }
+    if (records.length > 0) {
+      verdict.missed += 1;
+      if (excuses.missed?.(due) !== true)
+        verdict.violations.push(`${check.name}: ${timeOf(due)} is ${what}, with nothing to excuse it`);
+    }
+    for (const result of own) judgeStatus(check, { result, due, excuses, verdict });
+  }
+}
+
+type StatusContext = { result: StoredResult; due: number; excuses: Excuses; verdict: Verdict };
+
+/** A result says what its target did, and blames the right one. */
+function judgeStatus(check: ChaosCheck, { result, due, excuses, verdict }: StatusContext): void {
+  const code = result.reason?.code ?? 'none';
+  const say = (problem: string) =>
+    verdict.violations.push(
+      `${check.name}: due ${timeOf(due)}, ${result.status} (${code}: ${result.reason?.message.slice(0, 160) ?? ''}): ${problem}`,
+    );
+  if (result.status === 'errored') {
+    verdict.errored += 1;
+    if (result.reason?.owner !== 'ours') say('errored is for our own faults');
+    const { errored } = excuses;
+    if (errored === undefined || !errored.when(due) || !errored.codes.includes(code))
+      say('nothing excuses it');
+    return;
+  }
+  if (result.status === 'cancelled') return void say('nobody cancelled it');
+  if (excuses.unsure?.(due) === true) return;
+  const span = { from: result.startedAt - slackMs, to: result.stoppedAt + slackMs };
+  const touched = check.bad.some(({ from, to }) => from < span.to && span.from < to);
+  const inside = check.bad.some(({ from, to }) => from < span.from && span.to < to);
+  const passed = result.status === 'passed';
+  if (result.status === 'failed' && result.reason?.owner !== 'target') say('failed is for faults of targets');
+  if (inside && passed) say('its target failed all that time');
+  if (!touched && !passed) say('its target was well all that time');
+}
+
+type ProbesContext = {
+  facts: Facts;
+  jobs: readonly Job[];
+  results: readonly StoredResult[];
+  verdict: Verdict;
+};
+
+/** Every probe that a target saw belongs to a result, or to an earlier delivery of a run that has one. */
+function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: ProbesContext): void {
+  const { facts, results, verdict } = context;
+  const runs = results.filter(({ missed }) => missed === null);
+  const reported = new Set(runs.map(({ jobId }) => jobId));
+  // Each delivery may have probed, and one of them made the result: of a run that ended as missed, none did.
+  const jobs = context.jobs.map((job) => ({
+    job,
+    spare: Math.max(0, Math.max(job.deliveries, job.tokens) - 1, reported.has(job.id) ? 0 : job.deliveries),
+  }));
+  for (const { at } of probes) {
+    if (at < facts.from || at >= facts.to) continue;
+    const isOfResult = runs.some(
+      ({ startedAt, stoppedAt }) => startedAt - slackMs <= at && at <= stoppedAt + slackMs,
+    );
+    if (isOfResult) continue;
+    // The agent that made it died before it could report: the run was handed out again.
+    const lost = jobs.find(
+      ({ job, spare }) => spare > 0 && job.dueAt - slackMs <= at && at <= job.dueAt + 60_000,
+    );
+    if (lost !== undefined) lost.spare -= 1;
+    else verdict.violations.push(`${check.name}: the probe at ${timeOf(at)} has no result`);
+  }
+}
