@@ -43,10 +43,12 @@ beforeAll(async () => {
   main = await builtProgram();
   folder = mkdtempSync(join(tmpdir(), 'dev-'));
 }, 180_000);
-afterAll(() => {
+afterAll(async () => {
   killAll();
+  // The agent notices that its parent is gone, and writes to the folder until then.
+  await until(() => processesWith(folder).length === 0, 'the end of all programs of the folder', 60_000);
   rmSync(folder, { recursive: true, force: true });
-});
+}, 90_000);
 
 const startDev = (env: Record<string, string> = {}) =>
   startProgram(main, ['dev'], {
