@@ -200,15 +200,16 @@ describe('attempts', () => {
   test('a target that never answers fails at the deadline of the job', async () => {
     const peer = await startPeer();
     await startAgent();
-    peer.add(
-      tcpJob(await target(true), {
-        request: { data: 'x' },
-        deadline: new Date(Date.now() + 3000).toISOString(),
-      }),
-    );
-    await until(() => finals().length === 1, 'a final result');
-    expect(finals()[0]).toMatchObject({ status: 'failed', hasFailures: true, hasErrors: false });
-    expect(finals()[0]?.reason?.owner).toBe('target');
+    const port = await target(true);
+    // A busy machine may delay the agent itself. It then says that it does not believe the result, and is asked again.
+    const isBelieved = () => finals().at(-1)?.reason?.code !== 'AGENT_OVERLOADED';
+    for (let asked = 1; asked === 1 || (asked <= 5 && !isBelieved()); asked++) {
+      const deadline = new Date(Date.now() + 1000).toISOString();
+      peer.add(tcpJob(port, { request: { data: 'x' }, deadline }));
+      await until(() => finals().length === asked, 'a final result');
+    }
+    expect(finals().at(-1)).toMatchObject({ status: 'failed', hasFailures: true, hasErrors: false });
+    expect(finals().at(-1)?.reason?.owner).toBe('target');
   });
 
   test('a job whose deadline has passed is errored, not failed', async () => {

@@ -20,7 +20,7 @@ export async function watchedPage(browser: Browser): Promise<{ page: Page; fault
   const faults: unknown[] = [];
   page.on('pageerror', (error) => faults.push(error));
   page.on('console', (message) => {
-    if (message.type() === 'error') faults.push(message.text());
+    if (message.type() === 'error') faults.push(`${message.text()} ${message.location().url}`);
   });
   return { page, faults };
 }

@@ -79,7 +79,9 @@ describe.skipIf(!hasChromium)('with the keyboard only, on a phone', { timeout: 1
     await press(button('Save'));
     await page.getByText('A private page has no badge').waitFor();
     await preview.getByText('All systems operational').waitFor();
-    expect((await fetch(`${journey.url}/status/acme-on-the-phone`)).status).toBe(401);
+    // Visitors see a change within three seconds, also that there was no page before.
+    const statusForVisitors = async () => (await fetch(`${journey.url}/status/acme-on-the-phone`)).status;
+    await expect.poll(statusForVisitors, { timeout: 30_000 }).toBe(401);
     await fits(page);
     // A preview of a form that is not complete yet is refused, which the console shows.
     expect(faults.filter((fault) => !String(fault).includes('400 (Bad Request)'))).toEqual([]);

@@ -32,7 +32,9 @@ export function Occurrences({ windowId }: { windowId: number }) {
   const loaded = useLoad(
     `${base} ${period.id} ${page}`,
     (signal) => {
-      const at = (days: number) => new Date(Date.now() + days * dayMs).toISOString();
+      // One moment for both ends: the service refuses a period of a millisecond more than a year and a day.
+      const now = Date.now();
+      const at = (days: number) => new Date(now + days * dayMs).toISOString();
       const path = withQuery(base, { limit, page, from: at(period.from), to: at(period.to) });
       return get<Occurrence[]>(path, signal);
     },
