@@ -120,6 +120,8 @@ describe('a quota', () => {
       mkdirSync(cgroup);
       writeFileSync(join(cgroup, 'cpu.cfs_period_us'), '1000000');
       writeFileSync(join(cgroup, 'cpu.cfs_quota_us'), '1000');
+      // It goes before other tests, so that the quota is used up at the beginning of each period.
+      writeFileSync(join(cgroup, 'cpu.shares'), '262144');
     } catch (error) {
       console.warn(`skipped: no cgroup with a CPU quota can be made here (${String(error)})`);
       return;
