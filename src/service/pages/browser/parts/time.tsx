@@ -1,44 +1,42 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 /** Moments and durations. */
 
-const listeners = new Set<() => void>();
+const shown = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
 
-/** A moment's distance from now as text, which is drawn again when it changes: every 15 s a visible tab looks for that. */
-function useDistance(at: string | null | undefined): string {
-  const textNow = () => (at ? distance(Date.parse(at) - Date.now()) : '');
-  const text = textNow();
-  const latest = useRef({ text, textNow });
-  latest.current = { text, textNow };
-  const [, setTurn] = useState(0);
-  useEffect(() => {
-    const listener = () => {
-      if (latest.current.textNow() !== latest.current.text) setTurn((turn) => turn + 1);
-    };
-    listeners.add(listener);
-    timer ??= setInterval(() => {
-      if (!document.hidden) for (const one of listeners) one();
-    }, 15_000);
-    return () => {
-      listeners.delete(listener);
-      if (listeners.size > 0 || timer === null) return;
-      clearInterval(timer);
-      timer = null;
-    };
-  }, []);
-  return text;
+/** Calls `write` every 15 s while the tab is visible. */
+function onTick(write: () => void): () => void {
+  shown.add(write);
+  timer ??= setInterval(() => {
+    if (!document.hidden) for (const one of shown) one();
+  }, 15_000);
+  return () => {
+    shown.delete(write);
+    if (shown.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+  };
 }
 
 /** "3 min ago", "in 20 s"; the exact moment is in the tooltip. */
 export function Ago({ at, none = 'never' }: { at: string | null | undefined; none?: string }) {
-  const text = useDistance(at);
-  if (!at) return <span class="soft">{none}</span>;
-  return (
-    <time dateTime={at} title={moment(at)}>
-      {text}
-    </time>
-  );
+  return at ? <Distance at={at} /> : <span class="soft">{none}</span>;
+}
+
+/** Writes its text itself: a list has hundreds of these, and drawing them again costs more than everything else in it. */
+function Distance({ at }: { at: string }) {
+  const element = useRef<HTMLTimeElement>(null);
+  const written = useRef('');
+  const write = () => {
+    const text = distance(Date.parse(at) - Date.now());
+    if (text === written.current || element.current === null) return;
+    element.current.textContent = text;
+    written.current = text;
+  };
+  useLayoutEffect(write);
+  useEffect(() => onTick(write), [at]);
+  return <time ref={element} dateTime={at} title={moment(at)} />;
 }
 
 /** The time that is left until a moment, renewed each second while it is less than two minutes. */
