@@ -100,8 +100,9 @@ function Head({ run, name }: { run: Run; name: string }) {
       <section class="card" aria-label="Summary">
         {reason !== null && (
           <p class={`verdict ${run.status}`}>
-            <span class="break">{reason.message}</span>{' '}
-            <span class="soft">
+            <span class="break">{reason.message}</span>
+            <span class="soft owner">
+              {' '}
               {ownerWords(reason)} <code>{reason.code}</code>
             </span>
           </p>
