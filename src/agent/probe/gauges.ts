@@ -39,13 +39,17 @@ const help = {
 export type GaugeName = keyof typeof help;
 type Labels = { readonly [label: string]: string };
 
+const names = (Object.keys(help) as GaugeName[]).toSorted(); // its own keys
+const heads = new Map(names.map((name) => [name, `# HELP ${name} ${help[name]}\n# TYPE ${name} gauge\n`]));
+
 /** Collects values; a value with the same labels replaces the one before. */
 export class Gauges {
   readonly #values = new Map<GaugeName, Map<string, number>>();
 
-  set(name: GaugeName, value: number, labels: Labels = {}): void {
-    const series = this.#values.get(name) ?? new Map<string, number>();
-    this.#values.set(name, series.set(labelText(labels), value));
+  set(name: GaugeName, value: number, labels?: Labels): void {
+    let series = this.#values.get(name);
+    if (series === undefined) this.#values.set(name, (series = new Map()));
+    series.set(labels === undefined ? '' : labelText(labels), value);
   }
 
   /** The phases of a duration, which stay 0 until something is added. */
@@ -54,21 +58,23 @@ export class Gauges {
   }
 
   text(): string {
-    const lines: string[] = [];
-    for (const name of [...this.#values.keys()].toSorted()) {
-      lines.push(`# HELP ${name} ${help[name]}`, `# TYPE ${name} gauge`);
-      for (const [labels, value] of this.#values.get(name) ?? []) lines.push(`${name}${labels} ${value}`);
+    let page = '';
+    for (const name of names) {
+      const series = this.#values.get(name);
+      if (series === undefined) continue;
+      page += heads.get(name) ?? '';
+      for (const [labels, value] of series) page += `${name}${labels} ${value}\n`;
     }
-    return `${lines.join('\n')}\n`;
+    return page;
   }
 }
 
 function labelText(labels: Labels): string {
-  const texts = Object.entries(labels)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(
-      ([label, value]) =>
-        `${label}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`,
-    );
-  return texts.length === 0 ? '' : `{${texts.join(',')}}`;
+  const texts = Object.entries(labels).map(([label, value]) => `${label}="${escaped(value)}"`);
+  return texts.length === 0 ? '' : `{${texts.toSorted().join(',')}}`;
 }
+
+const escaped = (value: string): string =>
+  /[\\"\n]/.test(value)
+    ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+    : value;

@@ -11,19 +11,22 @@ export type ProbeLog = { add: ProbeRun['log']; page: (gauges: Gauges, module: st
 
 /** `common`: facts that every line has. */
 export function createProbeLog(common: { readonly [name: string]: string }, now: () => number): ProbeLog {
-  const lines: string[] = [];
+  // Most probes are not debugged, so the lines are written only for a page.
+  const entries: { at: number; message: string; facts: { readonly [name: string]: unknown } }[] = [];
+  const lineOf = ({ at, message, facts }: (typeof entries)[number]): string => {
+    const shown = Object.entries({ ...common, msg: message, ...facts })
+      .filter(([, value]) => value !== undefined && value !== null)
+      .map(([name, value]) => `${name}=${valueText(String(value))}`);
+    return `ts=${new Date(at).toISOString()} ${shown.join(' ')}`;
+  };
   return {
     add: (message, facts = {}) => {
-      if (lines.length >= maxLines) return;
-      const shown = Object.entries({ ...common, msg: message, ...facts })
-        .filter(([, value]) => value !== undefined && value !== null)
-        .map(([name, value]) => `${name}=${valueText(String(value))}`);
-      lines.push(`ts=${new Date(now()).toISOString()} ${shown.join(' ')}`);
+      if (entries.length < maxLines) entries.push({ at: now(), message, facts });
     },
     page: (gauges, module) =>
       [
         'Logs for the probe:',
-        ...lines,
+        ...entries.map(lineOf),
         '\n\n\nMetrics that would have been returned:',
         gauges.text(),
         '\n\nModule configuration:',
