@@ -61,11 +61,31 @@ const pages = {
   incidents: '/incidents',
   maintenance: '/maintenance',
   'status-pages': '/status-pages',
+  'status-page': '/status/samples',
+  channels: '/alerts?tab=channels',
+  notifications: '/alerts?tab=notifications',
+  projects: '/projects',
+  services: '/services',
+  'new-window': '/maintenance/new',
+  keys: `/locations/${location?.id}?tab=keys`,
+  api: '/docs',
   locations: '/locations',
   location: `/locations/${location?.id}`,
   reports: '/reports',
   settings: '/settings',
 };
+
+const make = async (path, body) => {
+  const answer = await fetch(new URL(path, ready.serviceUrl), {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return answer.json();
+};
+const { id: serviceId } = await make('/v1/status-pages/services', { name: 'Checkout' });
+const cards = [{ name: 'Shop', services: [{ serviceId }] }];
+await make('/v1/status-pages', { name: 'Shop', url: 'samples', cards });
 
 mkdirSync(folder, { recursive: true });
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium' });

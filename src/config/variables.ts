@@ -53,7 +53,10 @@ const runs = {
 } as const satisfies Rows;
 
 const agentOnly = {
-  UPTIME_CONCURRENCY: ['200', 'slots for URL, API, TCP, DNS and ICMP checks; 0 switches the lane off'],
+  UPTIME_CONCURRENCY: [
+    '200',
+    'slots for checks without scripts (URL to TRACEROUTE); 0 switches the lane off',
+  ],
   JOB_CONCURRENCY: ['auto', 'slots of the browser lane; auto derives them from memory and cores'],
   SUITE_CONCURRENCY: ['1', 'how many Playwright suites may run at the same time; 0 switches the lane off'],
   AGENT_HEALTH_PORT: ['8081', 'port for health and metrics; 0 takes any free port'],

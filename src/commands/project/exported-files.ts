@@ -136,7 +136,8 @@ type Secrets = { naming: Naming; variable: string; type: string };
 /** `{env: NAME}` in place of each masked value. A variable of the account keeps its own name. */
 function withoutSecrets(payload: Fields, { naming, variable, type }: Secrets): Fields {
   const visit = (value: unknown, field: string, owner: Fields): unknown => {
-    if (typeof value === 'string' && value.includes(mask)) {
+    // A script may have a row of asterisks of its own; it holds no secret that the service masks.
+    if (typeof value === 'string' && value.includes(mask) && !Object.hasOwn(scripts, field)) {
       const key = typeof owner['key'] === 'string' ? owner['key'] : field;
       const wanted = type === 'variable' ? key : `${variable}_${key}`;
       return { env: freeVariable(naming, wanted.toUpperCase().replaceAll(/[^A-Z0-9_]+/g, '_')) };

@@ -109,7 +109,9 @@ async function withSuites(
   });
   const resources = files.resources.map((resource): FileResource => {
     const bundle = bundles.get(resource.suite ?? '');
-    return bundle === undefined ? resource : { ...resource, payload: { ...bundle, ...resource.payload } };
+    if (bundle === undefined) return resource;
+    const { codeBundlePath, workingDir } = bundle;
+    return { ...resource, payload: { workingDir, ...resource.payload, codeBundlePath } };
   });
   return { ...files, resources };
 }

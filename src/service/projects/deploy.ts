@@ -207,6 +207,14 @@ async function write(
     return (work.problems.add(`${keyOf(type, logicalId)}.checkType`, 'must be a type of check'), undefined);
   const body = kind.body?.(payload) ?? payload;
   const changes = before === undefined || id === undefined ? null : kind.change(id, payload);
+  // A trigger that was made again would have another URL.
+  if (
+    changes === null &&
+    before !== undefined &&
+    kind.createMethod === undefined &&
+    kind.idOf(payload) === id
+  )
+    return { ...before, id };
   let answer: Answer;
   if (changes === null) {
     if (before !== undefined && id !== undefined)

@@ -5,6 +5,8 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { HttpError, notFound } from '../http/errors.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { mayAct, type Role } from '../http/fields/roles.ts';
+import { fieldsOf, isFields, itemsOf } from '../../json-values.ts';
 import { isUuid } from '../http/fields/path-params.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
@@ -32,14 +34,21 @@ const deployment = Type.Ref('ProjectDeployment');
 const params = strict(Type.Object({ logicalId: Type.String(), id: Type.String() }));
 const path = '/v1/projects/:logicalId/deployments';
 
-export const presentDeployment = (row: DeploymentRow) => ({
+/** Values of a difference can be addresses and headers, which keys that cannot write do not see elsewhere either. */
+function resultFor(role: Role, result: unknown): unknown {
+  if (mayAct(role, 'READ_WRITE') || !isFields(result)) return result;
+  const diff = itemsOf(result['diff']);
+  return { ...result, diff: diff.map((one) => ({ ...fieldsOf(one), differences: [], changedByOthers: [] })) };
+}
+
+export const presentDeployment = (row: DeploymentRow, role: Role) => ({
   id: row.id,
   logicalId: row.logicalId,
   status: row.status,
   dryRun: false as const,
   progress: row.progress,
   error: row.error,
-  result: row.result,
+  result: resultFor(role, row.result),
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,
   endedAt: row.endedAt?.toISOString() ?? null,
@@ -103,7 +112,7 @@ function registerReads(api: PublicApi, deps: Deps): void {
       ) {
         throw notFound('project', logicalId, 'logicalId');
       }
-      return rows.map(presentDeployment);
+      return rows.map((row) => presentDeployment(row, request.role));
     },
   );
 
@@ -118,7 +127,8 @@ function registerReads(api: PublicApi, deps: Deps): void {
         response: { 200: deployment, ...errorResponses(404) },
       },
     },
-    async ({ accountId, params: named }) => presentDeployment(await read(deps, { accountId, ...named })),
+    async ({ accountId, role, params: named }) =>
+      presentDeployment(await read(deps, { accountId, ...named }), role),
   );
 }
 
@@ -142,7 +152,7 @@ function registerCompletion(api: PublicApi, deps: Deps, stopping: AbortSignal): 
       const end = performance.now() + query.maxWaitSeconds * 1000;
       for (;;) {
         const row = await read(deps, { accountId, ...named });
-        if (isOver(row)) return presentDeployment(row);
+        if (isOver(row)) return presentDeployment(row, request.role);
         if (stopping.aborted || request.raw.socket.destroyed || performance.now() >= end) {
           throw new HttpError(408, 'The deployment is still going on: ask again.');
         }
@@ -196,7 +206,8 @@ function registerEvents(api: PublicApi, deps: Deps, stopping: AbortSignal): void
         // In this process, the progress is known without the database, which a transaction may occupy.
         if (deps.deployments.progressOf(row.id) === undefined) row = await read(deps, named).catch(() => row);
       }
-      if (isOver(row)) write(row.status === 'SUCCEEDED' ? 'complete' : 'error', presentDeployment(row));
+      if (isOver(row))
+        write(row.status === 'SUCCEEDED' ? 'complete' : 'error', presentDeployment(row, request.role));
       raw.end();
       return reply;
     },
@@ -217,13 +228,13 @@ function registerCancel(api: PublicApi, deps: Deps): void {
       },
       preValidation: bodyOrNone,
     },
-    async ({ accountId, params: named }, reply) => {
+    async ({ accountId, role, params: named }, reply) => {
       const row = await read(deps, { accountId, ...named });
       if (!isOver(row)) {
         await requestCancel(deps.db, row.id, new Date(deps.now()));
         deps.deployments.cancel(row.id);
       }
-      return reply.code(202).send(presentDeployment(await read(deps, { accountId, ...named })));
+      return reply.code(202).send(presentDeployment(await read(deps, { accountId, ...named }), role));
     },
   );
 }

@@ -211,5 +211,5 @@ async function answer(request: FastifyRequest, reply: FastifyReply, deploy: Depl
   }
   const row = await findDeployment(deps.db, { ...named, id });
   if (row === undefined) throw notFound('deployment', id);
-  return reply.code(202).send(presentDeployment(row));
+  return reply.code(202).send(presentDeployment(row, request.role));
 }

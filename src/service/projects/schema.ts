@@ -150,7 +150,9 @@ export const ProjectChange = open(
       logicalId: Type.String(),
       physicalId: Nullable(Type.String()),
       action: StringEnum(actions),
-      differences: Type.Array(Difference, { description: 'From the present state to the new one.' }),
+      differences: Type.Array(Difference, {
+        description: 'From the present state to the new one; empty for keys that cannot write.',
+      }),
       changedByOthers: Type.Array(Difference, {
         description: 'From the state after the last deployment to the present one.',
       }),

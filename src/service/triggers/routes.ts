@@ -225,7 +225,7 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
       schema: {
         operationId: `delete${title}`,
         tags,
-        summary: `Delete the trigger of a ${label}: its URL ends to work`,
+        summary: `Delete the trigger of a ${label}, whose URL then answers 404`,
         params,
         response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
       },

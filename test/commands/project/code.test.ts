@@ -219,12 +219,14 @@ describe('files that go wrong', () => {
   test(
     'no key is in the environment of the files, and what they print is passed on',
     async () => {
-      const text = "console.log(`${process.env['SERVICE_API_KEY']} ${process.env['SHOP']}\\u001b[31m`);";
+      const text =
+        "console.log(`${process.env['SERVICE_API_KEY']} ${process.env['S3_SECRET_ACCESS_KEY']} ${process.env['SHOP']}\\u001b[31m`);";
       const { printed, problems } = await problemsOf(text, 60_000, {
         SERVICE_API_KEY: 'the-key',
+        S3_SECRET_ACCESS_KEY: 'of-the-bucket',
         SHOP: 'here',
       });
-      expect([printed, problems]).toEqual(['undefined here [31m\n', []]);
+      expect([printed, problems]).toEqual(['undefined undefined here [31m\n', []]);
     },
     patientMs,
   );

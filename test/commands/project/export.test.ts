@@ -227,6 +227,14 @@ test('lets the same account take its resources over', async () => {
   expect((await run(plan, [folder])).stdout).toBe('no changes\n');
 }, 60_000);
 
+test('keeps scripts with a row of asterisks', async () => {
+  const script = '/************ signs in ************/\nconsole.log(1);\n';
+  await api.call('POST', '/v1/snippets', { body: { name: 'stars', script } });
+  const folder = emptyFolder();
+  expect((await run(exportProject, [folder, '--unowned'])).code).toBe(0);
+  expect(Object.values(filesIn(folder))).toContain(script);
+}, 60_000);
+
 test('does not write over files that differ, and names a project that does not exist', async () => {
   const folder = emptyFolder();
   expect((await run(exportProject, [folder])).code).toBe(0);

@@ -105,6 +105,18 @@ test('a new logicalId is another check, unless physicalId names the old one', as
   ]);
 });
 
+test('an existing trigger is taken over with its URL', async () => {
+  await run(apply, 'shop');
+  const id = await onlyId();
+  const made = await api.call('POST', `/v1/triggers/checks/${id}`);
+  const trigger = `kind: check-trigger\nlogicalId: release\nphysicalId: ${id}\ncheckId: { ref: home }\n`;
+  write('shop', 'trigger.yaml', trigger);
+  expect((await run(apply, 'shop')).code).toBe(0);
+  const after = await api.call('GET', `/v1/triggers/checks/${id}`);
+  expect([after.status, after.body['token']]).toEqual([200, made.body['token']]);
+  expect(await run(plan, 'shop')).toEqual(unchanged);
+});
+
 test('two resources of the files cannot be the same one', async () => {
   await run(apply, 'shop');
   const id = await onlyId();

@@ -171,6 +171,22 @@ describe.each(databases)('projects: $name', (database) => {
       expect(JSON.stringify(rows)).not.toMatch(/a-first-secret|locked-secret/);
     });
 
+    it('hides differences, which may have addresses and headers, from keys that cannot write', async () => {
+      const url = 'https://chat.example/hooks/of-the-shop';
+      const hook = { type: 'WEBHOOK', config: { name: 'Chat', url, method: 'POST' } };
+      const { id } = await deploy(bodyOf([{ type: 'alert-channel', logicalId: 'chat', payload: hook }]));
+      const path = '/v1/projects/shop/deployments';
+      const asRole = async (role: string) => {
+        const { body } = await api.call('POST', '/v1/api-keys', { body: { name: role, role } });
+        const key = String(body['rawKey']);
+        const paths = [path, `${path}/${id}`, `${path}/${id}/completion`];
+        const answers = await Promise.all(paths.map((one) => api.call('GET', one, { key })));
+        return answers.map((answer) => [answer.status, JSON.stringify(answer.body).includes(url)]);
+      };
+      expect(await asRole('READ_WRITE')).toEqual(Array(3).fill([200, true]));
+      expect(await asRole('READ_ONLY')).toEqual(Array(3).fill([200, false]));
+    });
+
     it('replaces a resource as a whole: removed fields get their defaults', async () => {
       const id = idOf(
         await apply([check('home', { tags: ['a'], frequency: 5, frequencyOffset: 7, description: 'Words' })]),

@@ -4,6 +4,7 @@ import { text as textOf } from 'node:stream/consumers';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../../../config/read.ts';
+import { secretPrefix, secretVariables } from '../../../config/variables.ts';
 import { fieldsOf, isFields, itemsOf, parsedJson } from '../../../json-values.ts';
 import { lineSplitter } from '../../line-splitter.ts';
 import { printable } from '../../terminal-text.ts';
@@ -20,8 +21,9 @@ import {
 /** Runs the files of a project that have code, in a process of their own, and returns what they construct. */
 
 /** Variables that the files do not see. */
-const hidden =
-  /^(SERVICE_API_KEY|API_KEY|SERVICE_ENCRYPTION_KEY|SERVICE_LOCATION_KEY|DATABASE_URL|SMTP_URL)(_FILE)?$/;
+const isHidden = (name: string): boolean =>
+  name.startsWith(secretPrefix) ||
+  secretVariables.some((secret) => name === secret || name === `${secret}_FILE`);
 
 /** How long output may follow the end, which processes of the files' own may hold open. */
 const lastOutputMs = 1_000;
@@ -42,7 +44,7 @@ export async function loadCode(loading: Loading): Promise<CodeAnswer> {
   const { folder, files, env, stderr, limitMs = fileLimitMs } = loading;
   const child = spawn(process.execPath, [`--max-old-space-size=${heapLimitMb}`, childFile()], {
     cwd: folder,
-    env: Object.fromEntries(Object.entries(env).filter(([name]) => !hidden.test(name))),
+    env: Object.fromEntries(Object.entries(env).filter(([name]) => !isHidden(name))),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc', 'pipe'],
   });
   let [current, done, printed] = [files[0] ?? '', '', 0];

@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { usePlace } from './base/router.ts';
-import { useMay, useUser, type Role } from './base/user.ts';
+import { isUserUnreachable, useMay, useUser, type Role } from './base/user.ts';
 import { pageAt } from './page-table.ts';
 import type { PageProps } from './base/page.ts';
 import { Boundary } from './parts/boundary.tsx';
@@ -20,7 +20,12 @@ export function App() {
     shownPath.current = place.path;
     document.getElementById('content')?.focus({ preventScroll: true });
   }, [place.path]);
-  if (user === undefined) return <Loading what="the page" />;
+  if (user === undefined)
+    return isUserUnreachable() ? (
+      <Problem title="The service does not answer">The page is loaded as soon as it does.</Problem>
+    ) : (
+      <Loading what="the page" />
+    );
   const isPublic = pageAt(place.path)?.row.isPublic === true;
   if ((user === null && !isPublic) || place.path === '/sign-in') return <SignIn />;
   return (

@@ -23,8 +23,8 @@ beforeAll(async () => {
     AGENT_HEALTH_PORT: '0',
     SERVICE_DATA_DIR: folder,
     AGENT_DATA_DIR: join(folder, 'agent'),
-    // A sample suite that runs at the end is not waited for: its run may take minutes.
-    AGENT_SHUTDOWN_GRACE_SECONDS: '5',
+    // The end waits for running checks, and the sample suite may install its packages for minutes.
+    SUITE_CONCURRENCY: '0',
   });
   signInUrl = (await readyLine(program, 240_000)).signInUrl ?? '';
 }, 480_000);

@@ -93,7 +93,7 @@ export function AlertList() {
         </label>
         {query.get('day') !== null && (
           <button type="button" onClick={() => filter({ day: null })}>
-            {query.get('day')} ×<span class="hidden-text"> show all days</span>
+            {query.get('day')} (UTC) ×<span class="hidden-text"> show all days</span>
           </button>
         )}
       </div>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLoad } from '../base/load.ts';
-import { get } from '../base/service.ts';
+import { getAll } from '../base/service.ts';
 import { errorAt } from '../parts/form/field.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
@@ -156,19 +156,6 @@ export function ChannelForm({ channel, onClose }: { channel: Channel | null; onC
 }
 
 type Named = { readonly id: number; readonly name: string };
-const pageSize = 100;
-const maxPages = 10;
-
-async function allGroups(signal: AbortSignal): Promise<Named[]> {
-  const groups: Named[] = [];
-  for (let page = 1; page <= maxPages; page += 1) {
-    const some = await get<Named[]>(`/v2/check-groups?limit=${pageSize}&page=${page}`, signal);
-    groups.push(...some);
-    if (some.length < pageSize) break;
-  }
-  return groups;
-}
-
 function Subscriptions({
   value,
   error,
@@ -178,7 +165,7 @@ function Subscriptions({
   error: string | undefined;
   onChange: (value: Subscription[]) => void;
 }) {
-  const loaded = useLoad('groups', allGroups);
+  const loaded = useLoad('groups', (signal) => getAll<Named>('/v2/check-groups', signal));
   const active = value.filter(({ activated }) => activated);
   const checkIds = active.flatMap(({ checkId }) => checkId ?? []);
   const groupIds = active.flatMap(({ groupId }) => (groupId === null ? [] : [String(groupId)]));

@@ -27,7 +27,7 @@ export function Month() {
   useReloadOn(['alert'], loaded.reload, { everyMs: 5000 });
   return (
     <section class="card" aria-labelledby="month">
-      <h2 id="month">The last {shownDays} days</h2>
+      <h2 id="month">The last {shownDays} days (UTC)</h2>
       <Shown of={loaded} what="the month">
         {(days) => (
           <Days

@@ -1,7 +1,7 @@
 import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
-import { get, send, withQuery } from '../base/service.ts';
+import { get, getAll, send, withQuery } from '../base/service.ts';
 import { useMay } from '../base/user.ts';
 import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
@@ -27,7 +27,7 @@ const states: { readonly [S in Notification['status']]: { readonly status: strin
 export function NotificationLog() {
   const { query } = usePlace();
   const mayWrite = useMay('READ_WRITE');
-  const channels = useLoad('channels', (signal) => get<Channel[]>('/v1/alert-channels?limit=100', signal));
+  const channels = useLoad('channels', (signal) => getAll<Channel>('/v1/alert-channels', signal));
   const [alertId, channelId, status] = ['alert', 'channel', 'status'].map((name) => query.get(name) ?? '');
   const full = withQuery(path, { limit, page: pageOf(query), alertId, alertChannelId: channelId, status });
   const loaded = useLoad(full, (signal) => get<Notification[]>(full, signal), { keep: true });
@@ -55,6 +55,9 @@ export function NotificationLog() {
           Channel{' '}
           <select value={channelId} onChange={({ currentTarget: { value } }) => filter({ channel: value })}>
             <option value="">all channels</option>
+            {channelId !== '' && !(channels.value ?? []).some(({ id }) => String(id) === channelId) && (
+              <option value={channelId}>channel {channelId}</option>
+            )}
             {(channels.value ?? []).map((channel) => (
               <option key={channel.id} value={String(channel.id)}>
                 {nameOf(channel)}

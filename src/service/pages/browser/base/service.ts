@@ -102,6 +102,21 @@ export async function getList<Entry>(
   return { entries: (await answer.json()) as Entry[], total: total === undefined ? null : Number(total) };
 }
 
+const pageSize = 100;
+const mostPages = 10;
+
+/** Reads the pages of a list, with 1,000 entries at most. The path may have a query, but no limit and no page. */
+export async function getAll<Entry>(path: string, signal?: AbortSignal): Promise<Entry[]> {
+  const all: Entry[] = [];
+  for (let page = 1; page <= mostPages; page += 1) {
+    const mark = path.includes('?') ? '&' : '?';
+    const { entries, total } = await getList<Entry>(`${path}${mark}limit=${pageSize}&page=${page}`, signal);
+    all.push(...entries);
+    if (entries.length < pageSize || all.length >= (total ?? Infinity)) break;
+  }
+  return all;
+}
+
 /** A path with a query; undefined, null and empty values are left out, lists repeat their name. */
 export function withQuery(path: string, query: { readonly [name: string]: QueryValue }): string {
   const search = new URLSearchParams();

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get, send } from './service.ts';
+import { get, send, SignedOut } from './service.ts';
 
 /** The signed-in user: the account and the role of the API key with which the session began. */
 
@@ -18,9 +18,12 @@ export type User = {
 
 /** Undefined: not known yet. Null: signed out. */
 let user: User | null | undefined;
+/** The service does not tell who is signed in; it is asked again. */
+let isUnreachable = false;
 const listeners = new Set<() => void>();
-const change = (to: User | null) => {
+const change = (to: User | null | undefined) => {
   user = to;
+  if (to !== undefined) isUnreachable = false;
   for (const listener of listeners) listener();
 };
 const between = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('session');
@@ -29,12 +32,18 @@ between?.addEventListener('message', ({ data }) => {
   else void readUser();
 });
 
-/** Reads who is signed in. */
+/** Between attempts while the service does not answer. */
+const againMs = 3000;
+
+/** Reads who is signed in. A service that does not answer is asked again: it ends no session. */
 export async function readUser(): Promise<void> {
   try {
     change(await get<User>('/v1/me'));
-  } catch {
-    change(null);
+  } catch (error) {
+    if (error instanceof SignedOut) return change(null);
+    isUnreachable = true;
+    change(user);
+    setTimeout(() => void readUser(), againMs);
   }
 }
 
@@ -57,14 +66,21 @@ export const forgetUser = (): void => change(null);
 /** The signed-in user; undefined = not known yet, null = signed out. */
 export function useUser(): User | null | undefined {
   const [value, setValue] = useState(user);
+  const [, setTurn] = useState(isUnreachable);
   useEffect(() => {
-    const listener = () => setValue(user);
+    const listener = () => {
+      setValue(user);
+      setTurn(isUnreachable);
+    };
     listeners.add(listener);
     listener();
     return () => void listeners.delete(listener);
   }, []);
   return value;
 }
+
+/** Whether nothing is known about the user because the service does not answer. */
+export const isUserUnreachable = (): boolean => isUnreachable && user === undefined;
 
 const ranks: { readonly [R in Role]: number } = { READ_ONLY: 0, READ_RUN: 1, READ_WRITE: 2, ADMIN: 3 };
 /** Whether the user has this role or a higher one. Buttons that would be refused are not shown. */

@@ -20,7 +20,7 @@ export function rangeOf(query: URLSearchParams, now = Date.now()): Range {
   const { from: start = '', to: finish = '' } = Object.fromEntries(query);
   const from = Date.parse(start);
   const to = Date.parse(finish);
-  if (from < to) return { from, to, preset: null };
+  if (from >= 0 && from < to) return { from, to, preset: null };
   const { id, ms } = presets.find((one) => one.id === query.get('range')) ?? usual;
   const end = Math.ceil(now / step) * step;
   return { from: end - ms, to: end, preset: id };
@@ -38,7 +38,7 @@ const iso = (time: number) => new Date(time).toISOString();
 export function showRange(from: number, to: number): void {
   const end = Math.min(to, Date.now());
   if (end - from < step) return;
-  setQuery({ from: iso(from), to: iso(end), range: null, page: null }, { replace: false });
+  setQuery({ from: iso(Math.max(from, 0)), to: iso(end), range: null, page: null }, { replace: false });
 }
 
 /** Presets, zoom by buttons, and two fields for any other time. With `withAll`, an address without a time means all times. */

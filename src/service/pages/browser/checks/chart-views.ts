@@ -70,6 +70,9 @@ type Line = {
   readonly of: (bucket: Bucket) => number | null | undefined;
 };
 
+/** More lines cannot be told apart. */
+export const mostLocations = 6;
+
 /** The lines of a view, and how their values are written. */
 export function seriesOf(
   { series }: Timeline,
@@ -86,7 +89,7 @@ export function seriesOf(
     return { lines: [line('Retries', 'degraded', ({ retries }) => retries)], format: String };
   const lines =
     view === 'locations'
-      ? series.slice(0, 6).map(({ location, buckets: own }, at) => ({
+      ? series.slice(0, mostLocations).map(({ location, buckets: own }, at) => ({
           name: location ?? 'all',
           colour: colourAt(at),
           buckets: own,

@@ -14,6 +14,9 @@ import { ResponseCharts } from './response-charts.tsx';
 import { figuresOf, timelinePath, type Timeline } from './timeline.ts';
 import type { Check, InShort } from './types.ts';
 
+/** A time with a failure never has 100 %. */
+const percent = (value: number) => `${(value === 100 ? value : Math.min(99.99, value)).toFixed(2)} %`;
+
 /** Charts of the check over any time, with what happened to it. */
 export function Overview({ check, inShort }: { check: Check; inShort: InShort | null }) {
   const { query } = usePlace();
@@ -45,7 +48,7 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
               <div class="figures">
                 <Figure
                   title="Availability"
-                  value={figures.availability === null ? '–' : `${figures.availability.toFixed(2)} %`}
+                  value={figures.availability === null ? '–' : percent(figures.availability)}
                 />
                 <Figure title="Runs" value={String(figures.count)} />
                 <Figure title="Failed" value={String(figures.failed)} href={failedRuns(check.id, timeline)} />

@@ -4,7 +4,7 @@ import { withQuery } from '../base/service.ts';
 import { Chart } from '../charts/chart.tsx';
 import type { PlotContent, Series, ShownMark } from '../charts/plot.ts';
 import { showRange } from '../charts/range.tsx';
-import { seriesOf, viewOf, viewsOf, type ViewId } from './chart-views.ts';
+import { mostLocations, seriesOf, viewOf, viewsOf, type ViewId } from './chart-views.ts';
 import { linkOfMark, type Bucket, type Timeline } from './timeline.ts';
 
 /** Response times and what else the check measures. The view is part of the address. */
@@ -21,7 +21,8 @@ export function ResponseCharts({
   const views = viewsOf(timeline, query.get('chart'));
   const { id: view, title } = viewOf(views, query);
   const content = useMemo(
-    () => contentOf(view === 'locations' ? (places ?? timeline) : timeline, { view, checkId }),
+    () =>
+      contentOf(view === 'locations' ? (places ?? timeline) : timeline, { whole: timeline, view, checkId }),
     [timeline, places, view, checkId],
   );
   const last = content.series.map(({ name, values }) => `${name} ${shownLast(content, values)}`);
@@ -49,6 +50,12 @@ export function ResponseCharts({
         summary={`Latest values: ${last.join(', ') || 'none'}. Drag over the chart to zoom, and click on a mark to open it.`}
         content={content}
       />
+      {view === 'locations' && (places?.series.length ?? 0) > mostLocations && (
+        <p class="hint">
+          {mostLocations} of {places?.series.length} locations. The list of runs can be filtered by the
+          others.
+        </p>
+      )}
     </section>
   );
 }
@@ -68,7 +75,11 @@ const markColours: { readonly [kind: string]: string } = {
   deployment: 'accent',
   route: 'degraded',
 };
-function contentOf(timeline: Timeline, { view, checkId }: { view: ViewId; checkId: string }): PlotContent {
+/** `whole`: over all locations. Its failed and degraded times are marked in each view. */
+function contentOf(
+  timeline: Timeline,
+  { whole, view, checkId }: { whole: Timeline; view: ViewId; checkId: string },
+): PlotContent {
   const range = { from: seconds(timeline.from), to: seconds(timeline.to) };
   const buckets = timeline.series.flatMap((one) => one.buckets);
   const times = [...new Set(buckets.map(({ from }) => seconds(from)))].sort((a, b) => a - b);
@@ -76,8 +87,6 @@ function contentOf(timeline: Timeline, { view, checkId }: { view: ViewId; checkI
     const byTime = new Map(own.map((bucket) => [seconds(bucket.from), of(bucket) ?? null]));
     return times.map((time) => byTime.get(time) ?? null);
   };
-  const [first] = timeline.series;
-  const own = first?.buckets ?? [];
   const { lines, format } = seriesOf(timeline, view);
   const series: Series[] = lines.map(({ name, colour, buckets: those, of }) => ({
     name,
@@ -88,7 +97,7 @@ function contentOf(timeline: Timeline, { view, checkId }: { view: ViewId; checkI
     times,
     series,
     range,
-    marks: [...marksOf(timeline, { end: range.to, checkId }), ...badBuckets(timeline, { own, checkId })],
+    marks: [...marksOf(timeline, { end: range.to, checkId }), ...badBuckets(whole, checkId)],
     format,
     onOpen: go,
     onZoom: (from, to) => showRange(from * 1000, to * 1000),
@@ -104,11 +113,8 @@ const marksOf = ({ marks }: Timeline, { end, checkId }: { end: number; checkId: 
   }));
 
 /** Times with failed or degraded runs. They lead to these runs, or to the only one. */
-function badBuckets(
-  { runs, bucketSeconds }: Timeline,
-  { own, checkId }: { own: readonly Bucket[]; checkId: string },
-): ShownMark[] {
-  return own
+function badBuckets({ series, runs, bucketSeconds }: Timeline, checkId: string): ShownMark[] {
+  return (series[0]?.buckets ?? [])
     .filter(({ failed, degraded, errored }) => failed + degraded + errored > 0)
     .map(({ from, failed, errored }) => {
       const [start, end] = [seconds(from), seconds(from) + bucketSeconds];

@@ -1,5 +1,7 @@
-import { useEffect, useState } from 'preact/hooks';
-import { get, withQuery } from '../base/service.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { get, SignedOut, withQuery } from '../base/service.ts';
+import { forgetUser } from '../base/user.ts';
+import { sayFailed } from '../parts/messages.tsx';
 import { useLoad } from '../base/load.ts';
 import { useLive } from '../base/live.ts';
 import { setQuery, usePlace } from '../base/router.ts';
@@ -46,11 +48,13 @@ export function Runs({ check }: { check: Check }) {
       from: range === null ? undefined : Math.floor(range.from / 1000),
       to: range === null ? undefined : Math.ceil(range.to / 1000),
     });
+  const shownKey = useRef('');
   const key = `runs ${check.id} ${location} ${status} ${attempts} ${range?.preset ?? `${range?.from} ${range?.to}`}`;
   const first = useLoad(key, (signal) => get<Page>(address(), signal), { keep: true });
   useEffect(() => {
     setMore([]);
     setFresh(0);
+    shownKey.current = key;
   }, [key]);
   useLive(
     ['run'],
@@ -164,8 +168,9 @@ export function Runs({ check }: { check: Check }) {
           type="button"
           onClick={() =>
             void get<Page>(address(nextId)).then(
-              (page) => setMore((known) => [...known, page]),
-              () => first.reload(),
+              // Another filter may have been chosen meanwhile.
+              (page) => shownKey.current === key && setMore((known) => [...known, page]),
+              (error: unknown) => (error instanceof SignedOut ? forgetUser() : sayFailed(error)),
             )
           }
         >

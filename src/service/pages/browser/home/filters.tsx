@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { setQuery } from '../base/router.ts';
-import { getList } from '../base/service.ts';
+import { getAll, getList } from '../base/service.ts';
 import { pure } from '../parts/pure.ts';
 import { clearFilters, isFiltered, sorts, type ListQuery, type Sort } from './query.ts';
 import { states, type Counts, type GroupCounts, type State } from './types.ts';
@@ -238,12 +238,12 @@ function usePlaces() {
     if (isRead.current) return;
     isRead.current = true;
     Promise.all([
-      getList<{ slugName: string; name: string }>('/v1/private-locations?limit=100'),
+      getAll<{ slugName: string; name: string }>('/v1/private-locations'),
       getList<{ region: string; name: string }>('/v1/locations'),
     ]).then(
       ([own, shared]) =>
         setPlaces([
-          ...own.entries.map(({ slugName, name }) => [slugName, name] as const),
+          ...own.map(({ slugName, name }) => [slugName, name] as const),
           ...shared.entries.map(({ region, name }) => [region, `${name} (${region})`] as const),
         ]),
       () => {

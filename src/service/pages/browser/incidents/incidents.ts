@@ -1,4 +1,4 @@
-import { get, getList } from '../base/service.ts';
+import { get, getAll } from '../base/service.ts';
 
 /** Incidents of both kinds as the pages show them: of services, and of a whole status page. */
 
@@ -95,13 +95,13 @@ const ofPage = (row: OfPage): Incident => ({
   updates: row.incidentUpdates,
 });
 
-/** The newest incidents of both kinds, newest first. */
+/** The newest incidents of both kinds, 1,000 of each at most, newest first. */
 export async function allIncidents(signal: AbortSignal): Promise<Incident[]> {
   const [services, pages] = await Promise.all([
     get<{ entries: OfServices[] }>('/v1/status-pages/incidents?paginated=false', signal),
-    getList<OfPage>('/v1/incidents?limit=100&includeAllIncidentUpdates=true', signal),
+    getAll<OfPage>('/v1/incidents?includeAllIncidentUpdates=true', signal),
   ]);
-  return [...services.entries.map(ofServices), ...pages.entries.map(ofPage)].sort((a, b) =>
+  return [...services.entries.map(ofServices), ...pages.map(ofPage)].sort((a, b) =>
     b.from.localeCompare(a.from),
   );
 }

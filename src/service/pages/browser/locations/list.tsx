@@ -85,7 +85,7 @@ function Row({ location }: { location: Location }) {
         <div class="soft">{slugName}</div>
       </td>
       <td data-title="State">
-        <LocationState agentCount={agentCount} load={load.value} />
+        <LocationState agentCount={agentCount} load={load.value} isUnknown={load.error !== undefined} />
       </td>
       <td data-title="Agents">
         {agentCount}
@@ -96,7 +96,9 @@ function Row({ location }: { location: Location }) {
       </td>
       <td data-title="Queue">
         {queue === undefined
-          ? '…'
+          ? load.error === undefined
+            ? '…'
+            : 'not known'
           : queue.queued === 0
             ? 'empty'
             : `${queue.queued} waiting, the oldest for ${lasting(queue.oldestSeconds * 1000)}`}
@@ -105,7 +107,16 @@ function Row({ location }: { location: Location }) {
   );
 }
 
-function LocationState({ agentCount, load }: { agentCount: number; load: LocationLoad | undefined }) {
+function LocationState({
+  agentCount,
+  load,
+  isUnknown,
+}: {
+  agentCount: number;
+  load: LocationLoad | undefined;
+  /** Its agents could not be read. */
+  isUnknown: boolean;
+}) {
   const missed = load?.missedRuns ?? 0;
   const guards = (load?.agents ?? [])
     .filter(({ connected }) => connected)
@@ -120,6 +131,8 @@ function LocationState({ agentCount, load }: { agentCount: number; load: Locatio
         <Status status="degraded" word="agents need help" />
       ) : load?.recommendation ? (
         <Status status="degraded" word="too small" />
+      ) : load === undefined ? (
+        <Status status="waiting" word={isUnknown ? 'not known' : 'is read'} />
       ) : (
         <Status status="up" word="working" />
       )}

@@ -27,8 +27,10 @@ const colours: { readonly [S in Occurrence['status']]: string } = {
   CANCELLED: 'idle',
 };
 
-function stateOf(window: MaintenanceWindow): 'now' | 'ahead' | 'over' {
+/** `going`: the windows with an occurrence in progress. */
+function stateOf(window: MaintenanceWindow, going: ReadonlySet<number>): 'now' | 'ahead' | 'over' {
   const now = Date.now();
+  if (going.has(window.id)) return 'now';
   const [from, to] = [Date.parse(window.startsAt), Date.parse(window.endsAt)];
   if (window.repeatUnit !== null)
     return window.repeatEndsAt !== null && Date.parse(window.repeatEndsAt) < now ? 'over' : 'ahead';
@@ -54,7 +56,19 @@ export function Page() {
       ),
     { keep: true },
   );
-  useReloadOn(['maintenance'], () => (windows.reload(), occurrences.reload()));
+  // The month that is shown may be another one.
+  const present = useLoad('occurrences in progress', (signal) => {
+    const now = Date.now();
+    const at = (ms: number) => new Date(now + ms).toISOString();
+    const path = withQuery('/v1/maintenance-windows/occurrences', { from: at(-60_000), to: at(60_000) });
+    return get<Occurrence[]>(path, signal);
+  });
+  const going = new Set(
+    (present.value ?? [])
+      .filter(({ status }) => status === 'IN_PROGRESS' || status === 'VERIFYING')
+      .map(({ maintenanceWindowId }) => maintenanceWindowId),
+  );
+  useReloadOn(['maintenance'], () => (windows.reload(), occurrences.reload(), present.reload()));
   return (
     <>
       <div class="page-head">
@@ -83,13 +97,18 @@ export function Page() {
           const state = query.get('state') ?? '';
           const shown = all.filter(
             (window) =>
-              (state === '' || stateOf(window) === state) &&
+              (state === '' || stateOf(window, going) === state) &&
               [window.name, window.description ?? '', ...window.tags, ...window.silenceAlertsTags].some(
                 (part) => part.toLowerCase().includes(text),
               ),
           );
           return (
             <>
+              {occurrences.error !== undefined && (
+                <p class="error" role="alert">
+                  The calendar could not be read: {occurrences.error.message}
+                </p>
+              )}
               <Month label="Maintenance by day" what="maintenance" entries={entries} />
               <div class="filter-row" role="search" aria-label="Filter of the maintenance windows">
                 <TextField
@@ -123,8 +142,8 @@ export function Page() {
                           {window.name}
                         </a>
                         <Status
-                          status={stateOf(window) === 'now' ? 'running' : 'waiting'}
-                          word={stateWords[stateOf(window)]}
+                          status={stateOf(window, going) === 'now' ? 'running' : 'waiting'}
+                          word={stateWords[stateOf(window, going)]}
                         />
                         <span>
                           <Moment at={window.startsAt} />, {repeatText(window)}

@@ -22,7 +22,7 @@ export function Month({ tag, chosen }: { tag: string; chosen: string | null }) {
   useReloadOn(['run', 'check'], loaded.reload, { everyMs: 60_000 });
   return (
     <section class="card" aria-labelledby="month">
-      <h2 id="month">The last {shownDays} days</h2>
+      <h2 id="month">The last {shownDays} days (UTC)</h2>
       <p class="hint">Runs of the last two hours may be missing.</p>
       <Shown of={loaded} what="the month">
         {(days) => (
