@@ -87,6 +87,15 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
       expect([ended, program.stderr()]).toEqual([false, expect.stringMatching(/\d %/)]);
       return program;
     }
+    /** Lets no deployment write a check until this connection ends. Null: the embedded database has no second one. */
+    async function checksHeld(): Promise<pg.Client | null> {
+      if (embedded) return null;
+      const database = new pg.Client({ connectionString: place.env['DATABASE_URL'] });
+      await database.connect();
+      await database.query('begin');
+      await database.query('lock table checks in share mode');
+      return database;
+    }
     const tags = async () => {
       const seen = new Set<string>();
       for (let page = 1; page <= count / 100; page++) {
@@ -140,11 +149,8 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
     test(
       'Ctrl-C cancels: nothing is changed',
       async () => {
-        const database = embedded ? null : new pg.Client({ connectionString: place.env['DATABASE_URL'] });
-        await database?.connect();
         // The deployment cannot write its first check before the request to cancel is there.
-        await database?.query('begin');
-        await database?.query('lock table checks in share mode');
+        const database = await checksHeld();
         const program = command('apply');
         await until(() => /^0 %$/m.test(program.stderr()), 'the begin', 120_000);
         if (embedded) await new Promise((resolve) => setTimeout(resolve, 500));
@@ -177,12 +183,9 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
       async () => {
         // One process at a time has an embedded database. There the second one waits for its first answer.
         const other = embedded ? service : await startService(await freePort());
-        const database = embedded ? null : new pg.Client({ connectionString: place.env['DATABASE_URL'] });
-        await database?.connect();
         // The first deployment cannot write its first check before the second one waits for it.
-        await database?.query('begin');
-        await database?.query('lock table checks in share mode');
-        const first = command('apply');
+        const database = await checksHeld();
+        const first = embedded ? await inTheMiddle() : command('apply');
         await until(() => /^0 %$/m.test(first.stderr()), 'the begin', 120_000);
         write('two');
         const second = command('apply', other.url);

@@ -156,7 +156,7 @@ function jsonOf(body: Buffer): unknown {
 
 const maxRetryAfterSeconds = 60;
 
-function retryAfter(answer: Answer): { retryAfterMs?: number } {
+export function retryAfter(answer: Answer): { retryAfterMs?: number } {
   const seconds = Number(answer.headers['retry-after']);
   return Number.isFinite(seconds) && seconds > 0
     ? { retryAfterMs: Math.min(seconds, maxRetryAfterSeconds) * 1000 }

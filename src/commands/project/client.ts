@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { retryAfter } from '../../agent/link/client.ts';
 import { createTransport, type Answer, type Transport } from '../../agent/link/transport.ts';
 import { readAccountKey, readAgentSettings } from '../../config.ts';
 import type { Environment } from '../../config/read.ts';
@@ -17,12 +18,8 @@ export type Client = {
 const timeoutMs = 300_000;
 const answerBytes = 64 * 1024 * 1024;
 const maxTries = 5;
-
-/** How long a service that refuses calls because of their rate asks to wait. */
-function waitMs({ headers }: Answer): number {
-  const seconds = Number(headers['retry-after']);
-  return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 120) * 1000 : 1000;
-}
+/** If the service does not say how long to wait. */
+const usualWaitMs = 1000;
 
 /** Reads SERVICE_URL and SERVICE_API_KEY. Throws FatalError. */
 export async function createClient(env: Environment, signal: AbortSignal): Promise<Client> {
@@ -45,7 +42,7 @@ export async function createClient(env: Environment, signal: AbortSignal): Promi
       let answer = await send(method, path, body);
       // The limit is for all programs with the key. It is over after a minute.
       for (let tries = 0; answer.status === 429 && tries < maxTries; tries++) {
-        await pause(waitMs(answer), undefined, { signal });
+        await pause(retryAfter(answer).retryAfterMs ?? usualWaitMs, undefined, { signal });
         answer = await send(method, path, body);
       }
       const json = fieldsOf(parsedJson(answer.body.toString('utf8')));

@@ -208,13 +208,7 @@ async function write(
   const body = kind.body?.(payload) ?? payload;
   const changes = before === undefined || id === undefined ? null : kind.change(id, payload);
   // A trigger that was made again would have another URL.
-  if (
-    changes === null &&
-    before !== undefined &&
-    kind.createMethod === undefined &&
-    kind.idOf(payload) === id
-  )
-    return { ...before, id };
+  if (changes === null && before !== undefined && kind.idOf(payload) === id) return { ...before, id };
   let answer: Answer;
   if (changes === null) {
     if (before !== undefined && id !== undefined)

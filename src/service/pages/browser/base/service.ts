@@ -103,10 +103,9 @@ export async function getList<Entry>(
 }
 
 const pageSize = 100;
-const mostPages = 10;
 
-/** Reads the pages of a list, with 1,000 entries at most. The path may have a query, but no limit and no page. */
-export async function getAll<Entry>(path: string, signal?: AbortSignal): Promise<Entry[]> {
+/** Reads the pages of 100 entries of a list. The path may have a query, but no limit and no page. */
+export async function getAll<Entry>(path: string, signal?: AbortSignal, mostPages = 10): Promise<Entry[]> {
   const all: Entry[] = [];
   for (let page = 1; page <= mostPages; page += 1) {
     const mark = path.includes('?') ? '&' : '?';

@@ -34,6 +34,7 @@ between?.addEventListener('message', ({ data }) => {
 
 /** Between attempts while the service does not answer. */
 const againMs = 3000;
+let again: ReturnType<typeof setTimeout> | undefined;
 
 /** Reads who is signed in. A service that does not answer is asked again: it ends no session. */
 export async function readUser(): Promise<void> {
@@ -43,7 +44,8 @@ export async function readUser(): Promise<void> {
     if (error instanceof SignedOut) return change(null);
     isUnreachable = true;
     change(user);
-    setTimeout(() => void readUser(), againMs);
+    clearTimeout(again);
+    again = setTimeout(() => void readUser(), againMs);
   }
 }
 
@@ -80,7 +82,7 @@ export function useUser(): User | null | undefined {
 }
 
 /** Whether nothing is known about the user because the service does not answer. */
-export const isUserUnreachable = (): boolean => isUnreachable && user === undefined;
+export const isUserUnreachable = (): boolean => isUnreachable;
 
 const ranks: { readonly [R in Role]: number } = { READ_ONLY: 0, READ_RUN: 1, READ_WRITE: 2, ADMIN: 3 };
 /** Whether the user has this role or a higher one. Buttons that would be refused are not shown. */

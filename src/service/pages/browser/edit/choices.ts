@@ -1,4 +1,4 @@
-import { get, send } from '../base/service.ts';
+import { get, getAll, send } from '../base/service.ts';
 import type { Body, Choice, Source } from './fields/row.ts';
 
 /** What the account has for fields that choose: locations, groups, snippets, channels and so on. */
@@ -17,14 +17,7 @@ export type Choices = { readonly [S in Source]: readonly Chosen[] } & {
 };
 
 /** All pages of a list. */
-async function all<Entry>(path: string, signal: AbortSignal): Promise<Entry[]> {
-  const entries: Entry[] = [];
-  for (let page = 1; ; page += 1) {
-    const some = await get<Entry[]>(`${path}?limit=100&page=${page}`, signal);
-    entries.push(...some);
-    if (some.length < 100 || page >= 50) return entries;
-  }
-}
+const all = <Entry>(path: string, signal: AbortSignal): Promise<Entry[]> => getAll<Entry>(path, signal, 50);
 
 async function services(signal: AbortSignal): Promise<Named[]> {
   const found: Named[] = [];

@@ -1,4 +1,4 @@
-import { getList } from '../base/service.ts';
+import { getAll } from '../base/service.ts';
 
 /** Maintenance windows as the public API has them. */
 
@@ -61,18 +61,8 @@ export type Occurrence = {
 export const isOver = (status: OccurrenceStatus): boolean => status === 'COMPLETED' || status === 'CANCELLED';
 
 /** All windows of the account, which has at most 500. */
-export async function allWindows(signal: AbortSignal): Promise<MaintenanceWindow[]> {
-  const windows: MaintenanceWindow[] = [];
-  for (let page = 1; page <= 5; page += 1) {
-    const { entries } = await getList<MaintenanceWindow>(
-      `/v1/maintenance-windows?limit=100&page=${page}`,
-      signal,
-    );
-    windows.push(...entries);
-    if (entries.length < 100) break;
-  }
-  return windows;
-}
+export const allWindows = (signal: AbortSignal): Promise<MaintenanceWindow[]> =>
+  getAll<MaintenanceWindow>('/v1/maintenance-windows', signal, 5);
 
 /** `2026-03-04T05:06` on the clocks of a time zone, as a field for times needs it. */
 export function localText(at: string, timezone: string): string {
