@@ -4,10 +4,34 @@
  * be garbage-collected before it fires. The timer does not keep the process alive.
  */
 export function withTimeLimit(signal: AbortSignal, limitMs: number): AbortSignal {
+  return startLimit(signal, limitMs).signal;
+}
+
+/**
+ * What `work` resolves or rejects with. Its signal fires like that of `withTimeLimit`, and nothing of the limit is left
+ * when the work is done: a timer that runs on costs as much as a short piece of work.
+ */
+export async function underTimeLimit<T>(
+  signal: AbortSignal,
+  limitMs: number,
+  work: (limited: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = startLimit(signal, limitMs);
+  try {
+    return await work(limit.signal);
+  } finally {
+    limit.stop();
+  }
+}
+
+function startLimit(signal: AbortSignal, limitMs: number): { signal: AbortSignal; stop: () => void } {
   const either = new AbortController();
-  const end = (reason: unknown) => {
+  const stop = () => {
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
+  };
+  const end = (reason: unknown) => {
+    stop();
     either.abort(reason);
   };
   const onAbort = () => end(signal.reason);
@@ -18,7 +42,7 @@ export function withTimeLimit(signal: AbortSignal, limitMs: number): AbortSignal
   timer.unref();
   if (signal.aborted) onAbort();
   else signal.addEventListener('abort', onAbort);
-  return either.signal;
+  return { signal: either.signal, stop };
 }
 
 /** The value of `work`, or null if it takes longer than `limitMs`; the work itself goes on. Rejects with its error. */

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { within, withTimeLimit } from '../src/time-limit.ts';
+import { underTimeLimit, within, withTimeLimit } from '../src/time-limit.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void; // the flag adds it to new contexts
@@ -40,4 +40,19 @@ test('work has its value, its error, or null if it takes too long', async () => 
   expect(await within(Promise.resolve(1), 10_000)).toBe(1);
   await expect(within(Promise.reject(new Error('broken')), 10_000)).rejects.toThrow('broken');
   expect(await within(new Promise(() => {}), 1)).toBeNull();
+});
+
+test('work under a limit sees it, and leaves nothing of it when it is done', async () => {
+  const outer = new AbortController();
+  let inner: AbortSignal | null = null;
+  const value = await underTimeLimit(outer.signal, 20, async (signal) => {
+    inner = signal;
+    return 1;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  outer.abort('over');
+  expect([value, inner]).toMatchObject([1, { aborted: false }]);
+  expect(await underTimeLimit(new AbortController().signal, 20, told)).toMatchObject({
+    name: 'TimeoutError',
+  });
 });

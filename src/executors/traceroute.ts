@@ -2,13 +2,13 @@ import { AgentError } from '../errors.ts';
 import type { JobOf } from '../protocol/job.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import { defaultUnknownHops, tracePort } from '../protocol/traceroute.ts';
-import { withTimeLimit } from '../time-limit.ts';
+import { underTimeLimit } from '../time-limit.ts';
 import { withNames } from './evidence/hop-names.ts';
 import type { ExecutionContext, Executor, Outcome } from './interface/executor.ts';
 import { ResolveError, type Resolved, type ResolvedAddress } from './interface/network.ts';
 import { connectionReason, deadlinePassed } from './tcp/errors.ts';
 import { reasonOfTrace } from './traceroute/judge.ts';
-import { openProber, ProbeRefused, type Prober } from './traceroute/prober.ts';
+import { openProber } from './traceroute/prober.ts';
 import {
   assertionsOf,
   finalLatency,
@@ -16,6 +16,7 @@ import {
   withOrigins,
   type TracedHop,
 } from './traceroute/response.ts';
+import { ProbeRefused, type Prober } from './traceroute/round.ts';
 import { traceRoute, type Trace } from './traceroute/trace.ts';
 
 type Job = JobOf<'TRACEROUTE'>;
@@ -84,14 +85,14 @@ async function trace(job: Job, context: ExecutionContext, progress: Progress): P
   const startedAt = new Date(context.now()).toISOString();
   const began = performance.now();
   try {
-    const found = await traceRoute(prober, target, {
-      limits: {
-        maxHops: request.maxHops,
-        maxUnknownHops: Math.min(request.maxUnknownHops ?? defaultUnknownHops, request.maxHops),
-        queries: request.queries,
-      },
-      signal: withTimeLimit(signal, request.timeout * 1000),
-    });
+    const limits = {
+      maxHops: request.maxHops,
+      maxUnknownHops: Math.min(request.maxUnknownHops ?? defaultUnknownHops, request.maxHops),
+      queries: request.queries,
+    };
+    const found = await underTimeLimit(signal, request.timeout * 1000, (limited) =>
+      traceRoute(prober, target, { limits, signal: limited }),
+    );
     progress.trace = { ...found, startedAt, durationMs: Math.round(performance.now() - began) };
     progress.hops = withOrigins(found.hops, network.originOf ?? (() => null));
   } catch (error) {

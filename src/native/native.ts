@@ -7,7 +7,10 @@ import { toError } from '../errors.ts';
 /** A port of the addon: an ICMP socket with its requests in flight. */
 export type NativePort = { readonly __port: unique symbol };
 
-/** A trace of the addon: probes to one target. */
+/** A flow of the addon: probes to one target that take one route. */
+export type NativeFlow = { readonly __flow: unique symbol };
+
+/** A trace of the addon: probes to one target, each of which may take another route. */
 export type NativeTrace = { readonly __trace: unique symbol };
 
 /** A packet capture of the addon. */
@@ -17,24 +20,17 @@ export type NativeCapture = { readonly __capture: unique symbol };
 export type Native = {
   /**
    * Opens an ICMP socket (`raw`: SOCK_RAW, else the unprivileged SOCK_DGRAM). Replies arrive in batches:
-   * `onReplies(count)` is called after the first `count * replyFields` numbers of `replies` were written
-   * (`readReply`). `onError` reports an ICMP error for one request; `from` is the address that sent it, empty if
-   * unknown. `helper`: the file of the program that opens raw sockets (`rawSocketHelper`); absent or empty = this
-   * process opens it.
+   * `onReplies(count)` is called after the first `count * replyFields` numbers of `replies` were written. `onErrors`
+   * does the same for ICMP errors, with the errno in the place of the TTL. `senders` has the address that sent each of
+   * them, or nothing if it is unknown, and a space after each. `helper`: the file of the program that opens raw sockets
+   * (`rawSocketHelper`); absent or empty = this process opens it.
    */
   openEcho: (
     family: 4 | 6,
     raw: boolean,
     replies: Float64Array,
     onReplies: (count: number) => void,
-    onError: (
-      sequence: number,
-      errno: number,
-      type: number,
-      code: number,
-      from: string,
-      rttMs: number,
-    ) => void,
+    onErrors: (count: number, senders: string) => void,
     helper?: string,
   ) => NativePort | number;
   /**
@@ -47,6 +43,8 @@ export type Native = {
     payloadBytes: number,
     ttl: number,
   ) => number;
+  /** Calls `onErrors` for the errors that have arrived, before it returns. */
+  readErrors: (port: NativePort) => void;
   /** Frees a sequence number whose reply nobody waits for any more. */
   forgetEcho: (port: NativePort, sequence: number) => void;
   closeEcho: (port: NativePort) => void;
@@ -54,8 +52,7 @@ export type Native = {
    * Opens a trace, which needs no privileges. `tcp`: probes are SYNs to `port`; else datagrams that contain
    * `question` (at most 64 bytes). `onAnswer` is called at most once per probe: `kind` is one of `probeAnswers`. For
    * `router`, type and code are those of its ICMP or ICMPv6 message and `from` is its sender; otherwise `errno` is
-   * the socket's (0 = connected). `sourcePort`: all probes use this port and are one flow for routers; each probe then
-   * closes the one before it. Absent or 0 = each probe has its own port, and all may be in flight.
+   * the socket's (0 = connected). Each probe has its own port, and all may be in flight.
    */
   openTrace: (
     family: 4 | 6,
@@ -72,21 +69,46 @@ export type Native = {
       from: string,
       rttMs: number,
     ) => void,
-    sourcePort?: number,
   ) => NativeTrace | number;
   /** Sends a probe with a TTL of `ttl`, under an unused index (0 to 1023). 0 or a negative errno. */
   sendProbe: (trace: NativeTrace, index: number, ttl: number) => number;
-  /**
-   * Starts a round of a trace with a source port: one probe each with a TTL of `from` to `to` (at most 64), one after
-   * the other. Each waits `waitMs` for its answer, or longer if earlier answers were slow. The round ends early after an
-   * answer of the target, an error other than "time exceeded", or `maxSilent` probes in a row without an answer (0 = any
-   * number). `onAnswer` is then called for each probe, with its TTL as `index`, and once more with `roundEnded` and the
-   * errno that stopped it, or 0. Returns 0 or a negative errno.
-   */
-  sendRound: (trace: NativeTrace, from: number, to: number, waitMs: number, maxSilent: number) => number;
-  /** Ends a round at once, before this call returns; the probe in flight is not reported. */
-  endRound: (trace: NativeTrace) => void;
   closeTrace: (trace: NativeTrace) => void;
+  /**
+   * Opens a flow: a trace whose probes all have the source port `sourcePort`. They are one flow for routers, and one of
+   * them is in flight at a time. `question`: 2 to 64 bytes, the first two of which differ between datagrams.
+   */
+  openFlow: (
+    family: 4 | 6,
+    tcp: boolean,
+    address: string,
+    port: number,
+    sourcePort: number,
+    question: Uint8Array,
+    numbers: Float64Array,
+    onRound: (senders: string) => void,
+  ) => NativeFlow | number;
+  /**
+   * Starts a round of a flow: one probe each with a TTL of `from` to `to` (at most 64), one after the other. Each waits
+   * `waitMs` for its answer, or longer if earlier answers were slow. The round ends early after an answer of the target,
+   * an error other than "time exceeded", or `maxSilent` probes in a row without an answer (0 = any number).
+   *
+   * When it is over, `numbers` has `roundHead` numbers and then `roundFields` for each probe, and `onRound` is called
+   * with the texts of new senders, a space after each. If it is over within this call, the call returns these texts
+   * instead. Otherwise it returns 0, or a negative errno.
+   */
+  sendRound: (
+    flow: NativeFlow,
+    from: number,
+    to: number,
+    waitMs: number,
+    maxSilent: number,
+  ) => number | string;
+  /**
+   * Ends a round at once; the probe in flight is not part of it. Returns the texts of new senders, or undefined if there
+   * is no round.
+   */
+  endRound: (flow: NativeFlow) => string | undefined;
+  closeFlow: (flow: NativeFlow) => void;
   /**
    * Captures packets that pass a filter (a classic BPF program over packets from their IP header on) on all
    * interfaces: the first 2048 packets, at most 160 bytes of each. `helper` opens the socket if this process lacks
@@ -110,12 +132,22 @@ export type Native = {
 
 /**
  * Who answered a probe: a router (or the target by ICMP), the target itself, or nobody, as the socket's error shows.
- * `silence` and `roundEnded` are for rounds only.
+ * `silence`: nothing arrived in time, for flows only.
  */
-export const probeAnswers = { router: 0, target: 1, none: 2, silence: 3, roundEnded: 4 } as const;
+export const probeAnswers = { router: 0, target: 1, none: 2, silence: 3 } as const;
+
+/** The numbers before the first probe of a round: how many probes follow, and the errno that ended it, or 0. */
+export const roundHead = 2;
+/** Number of fields of one probe of a round: kind, type, code, rttMs, and one of `roundSenders`. */
+export const roundFields = 5;
+/** Required length of the array of a flow. */
+export const roundNumbers = roundHead + 64 * roundFields;
+/** The sender of an answer: unknown, the last one that was reported for its TTL, or the next one of the texts. */
+export const roundSenders = { unknown: 0, asBefore: 1, next: 2 } as const;
 
 /**
- * Number of fields of one reply in the shared array: sequence, rttMs, ttl (-1 = unknown), payload bytes, type, code.
+ * Number of fields of one reply in the shared array: sequence, rttMs, ttl (-1 = unknown), payload bytes, type, code. An
+ * error has its errno in the place of the TTL.
  */
 export const replyFields = 6;
 /** Required length of the shared array: the addon reports at most 64 replies at once. */

@@ -27,5 +27,5 @@ export function noteAnswer(
 
 /** One address may be written in several ways, and a link-local one may include its zone. */
 function sameAddress(one: string, other: string): boolean {
-  return plainAddress(one) === plainAddress(other);
+  return one === other || plainAddress(one) === plainAddress(other);
 }

@@ -46,9 +46,18 @@ function openPort(
         });
       }
     },
-    (sequence, errno, type, code, from, rttMs) => {
-      const error = { code: errnoName(errno), from: from === '' ? null : from };
-      events.answered(sequence, { rttMs, size: 0, ttl: null, type, code, error });
+    (count, senders) => {
+      for (const [index, from] of senders.split(' ', count).entries()) {
+        const at = index * replyFields;
+        events.answered(numberAt(at), {
+          rttMs: numberAt(at + 1),
+          size: 0,
+          ttl: null,
+          type: numberAt(at + 4),
+          code: numberAt(at + 5),
+          error: { code: errnoName(numberAt(at + 2)), from: from === '' ? null : from },
+        });
+      }
     },
     helper ?? '',
   );
@@ -58,6 +67,7 @@ function openPort(
       const result = native.sendEcho(port, sequence, address, payloadBytes, ttl ?? 0);
       return result === 0 ? null : errnoName(-result);
     },
+    readErrors: () => native.readErrors(port),
     forget: (sequence) => native.forgetEcho(port, sequence),
     close: () => native.closeEcho(port),
   };

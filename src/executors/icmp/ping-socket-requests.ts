@@ -5,6 +5,8 @@ import { EchoError, type EchoOptions, type EchoReply, type PingSocket } from '..
 export type EchoPort = {
   /** Sends one request. Returns null, or the errno name if that fails at once. */
   send: (sequence: number, address: string, payloadBytes: number, ttl: number | undefined) => string | null;
+  /** Reports the errors that have arrived, before it returns. Absent: they are reported later. */
+  readErrors?: () => void;
   /** Releases a sequence number that nobody waits for any more. */
   forget: (sequence: number) => void;
   close: () => void;
@@ -22,11 +24,17 @@ const inFlightLimit = 32_768;
 /** Time before a request is sent again if the system had no buffer for it. */
 const noBufferWaitMs = 10;
 
-type Pending = {
+/** Requests that were sent at once. */
+type Group = {
   timeoutMs: number;
-  settle: (reply: EchoReply | null) => void;
+  replies: (EchoReply | null)[];
+  /** How many of them are pending. */
+  left: number;
+  settle: () => void;
   fail: (error: unknown) => void;
 };
+
+type Pending = { group: Group; index: number };
 
 /** A PingSocket over a port: handles sequence numbers, timeouts and cancellation. */
 export function createPingSocket(way: 'ping' | 'raw', open: (events: EchoEvents) => EchoPort): PingSocket {
@@ -36,11 +44,16 @@ export function createPingSocket(way: 'ping' | 'raw', open: (events: EchoEvents)
   const port = open({
     answered: (sequence, reply) => {
       const request = pending.get(sequence);
+      if (request === undefined) return;
+      pending.delete(sequence);
+      const { group, index } = request;
       // A reply may be read late because this process was busy. The kernel's timestamp shows whether it arrived in
       // time.
-      request?.settle(reply.rttMs <= request.timeoutMs ? reply : null);
+      if (reply.rttMs <= group.timeoutMs) group.replies[index] = reply;
+      group.left -= 1;
+      if (group.left === 0) group.settle();
     },
-    unsent: (sequence, errnoName) => pending.get(sequence)?.fail(sendError(errnoName)),
+    unsent: (sequence, errnoName) => pending.get(sequence)?.group.fail(sendError(errnoName)),
   });
 
   function freeSequence(): number {
@@ -52,60 +65,85 @@ export function createPingSocket(way: 'ping' | 'raw', open: (events: EchoEvents)
     return lastSequence;
   }
 
+  /** Sends one request for each of `ttls`; undefined = the system's default. */
   function start(
     address: string,
-    { payloadBytes, timeoutMs, signal, ttl }: EchoOptions,
-    resolve: (reply: EchoReply | null) => void,
+    ttls: readonly (number | undefined)[],
+    { payloadBytes, timeoutMs, signal }: Omit<EchoOptions, 'ttl'>,
+    resolve: (replies: (EchoReply | null)[]) => void,
     reject: (error: unknown) => void,
   ): void {
     signal.throwIfAborted();
     if (closed) throw new AgentError('NETWORK_UNAVAILABLE', 'the ping socket is closed');
-    const sequence = freeSequence();
-    let timer: NodeJS.Timeout;
+    const sequences: number[] = [];
+    let timer: NodeJS.Timeout | undefined;
     let done = false;
     const end = (): boolean => {
       if (done) return false;
       done = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
-      pending.delete(sequence);
-      port.forget(sequence);
+      for (const sequence of sequences) {
+        if (pending.get(sequence)?.group === group && pending.delete(sequence)) port.forget(sequence);
+      }
       return true;
     };
-    const settle = (reply: EchoReply | null): void => {
-      if (end()) resolve(reply);
+    const group: Group = {
+      timeoutMs,
+      replies: ttls.map(() => null),
+      left: ttls.length,
+      settle: () => {
+        if (end()) resolve(group.replies);
+      },
+      fail: (error) => {
+        if (end()) reject(error);
+      },
     };
-    const fail = (error: unknown): void => {
-      if (end()) reject(error);
-    };
-    const onAbort = (): void => fail(signal.reason);
-    const sendWithRetry = (leftMs: number): void => {
+    const onAbort = (): void => group.fail(signal.reason);
+    const sendWithRetry = (sequence: number, ttl: number | undefined, leftMs: number): void => {
+      if (done) return;
       const errnoName = port.send(sequence, address, payloadBytes, ttl);
-      if (errnoName === null) {
-        // The event loop runs timers before it reads sockets: after a long pause the reply may have arrived but is
-        // unread.
-        timer = setTimeout(() => setImmediate(settle, null), leftMs);
-      } else if ((errnoName === 'EAGAIN' || errnoName === 'ENOBUFS') && leftMs > noBufferWaitMs) {
-        timer = setTimeout(sendWithRetry, noBufferWaitMs, leftMs - noBufferWaitMs);
+      if (errnoName === null) return;
+      if ((errnoName === 'EAGAIN' || errnoName === 'ENOBUFS') && leftMs > noBufferWaitMs) {
+        setTimeout(sendWithRetry, noBufferWaitMs, sequence, ttl, leftMs - noBufferWaitMs);
       } else {
-        fail(sendError(errnoName));
+        group.fail(sendError(errnoName));
       }
     };
-    pending.set(sequence, { timeoutMs, settle, fail });
+    try {
+      for (const [index, ttl] of ttls.entries()) {
+        const sequence = freeSequence();
+        sequences.push(sequence);
+        pending.set(sequence, { group, index });
+        sendWithRetry(sequence, ttl, timeoutMs);
+      }
+    } catch (error) {
+      group.fail(error);
+    }
+    // Routers on this host, such as those of containers, have answered already.
+    if (ttls.length > 1 && !done) port.readErrors?.();
+    if (done) return;
     signal.addEventListener('abort', onAbort);
-    sendWithRetry(timeoutMs);
+    // The event loop runs timers before it reads sockets: after a long pause a reply may have arrived but is unread.
+    timer = setTimeout(() => setImmediate(group.settle), timeoutMs);
   }
 
   return {
     way,
     echo: (address, options) =>
       new Promise((resolve, reject) => {
-        start(address, options, resolve, reject); // an exception rejects the promise
+        // An exception rejects the promise.
+        start(address, [options.ttl], options, ([reply = null]) => resolve(reply), reject);
+      }),
+    echoHops: (address, { from, to }, options) =>
+      new Promise((resolve, reject) => {
+        const ttls = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+        start(address, ttls, options, resolve, reject);
       }),
     close: () => {
       if (closed) return;
       closed = true;
-      for (const request of pending.values()) request.settle(null);
+      for (const { group } of pending.values()) group.settle();
       port.close();
     },
   };

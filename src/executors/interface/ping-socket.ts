@@ -30,6 +30,15 @@ export type PingSocket = {
    * EchoError if the request cannot be sent, or with `signal.reason`.
    */
   echo: (address: string, options: EchoOptions) => Promise<EchoReply | null>;
+  /**
+   * Sends one request for each maximum number of hops from `from` to `to`, all at once. Resolves when all of them are
+   * answered or `timeoutMs` is over, with the replies in this order. Rejects like `echo`.
+   */
+  echoHops: (
+    address: string,
+    hops: { from: number; to: number },
+    options: Omit<EchoOptions, 'ttl'>,
+  ) => Promise<(EchoReply | null)[]>;
   /** Pending echoes resolve with null. */
   close: () => void;
 };

@@ -65,12 +65,13 @@ export function assertionsOf(
   assertions: readonly Assertion[],
   { hops, latency, response }: { hops: readonly TracedHop[]; latency: FinalLatency; response: unknown },
 ): AssertionResult[] {
-  const present = presentOn(hops);
+  let present: ReturnType<typeof presentOn> | null = null;
   return evaluateAssertions(assertions, {
     RESPONSE_TIME: ({ property }) => latencyFor(latency, property),
     HOP_COUNT: () => ({ value: hops.length }),
     PACKET_LOSS: () => ({ value: packetLoss(hops) }),
     HOP: ({ property }) => {
+      present ??= presentOn(hops);
       const values = Object.hasOwn(present, property) ? present[property] : undefined;
       return values === undefined
         ? {

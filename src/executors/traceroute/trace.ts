@@ -3,7 +3,7 @@ import { noteAnswer } from '../evidence/trace-answers.ts';
 import { hopRow, newHop, type Hop, type HopState } from '../evidence/trace-hops.ts';
 import type { IpFamily } from '../interface/network.ts';
 import { addressOf, loopIn } from './loop.ts';
-import type { Prober } from './prober.ts';
+import type { Prober } from './round.ts';
 
 /** A finished trace, or as much of one as there was time for. */
 export type Trace = {

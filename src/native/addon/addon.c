@@ -45,7 +45,8 @@ static void share_heaps(void) {
 NAPI_MODULE_INIT() {
   share_heaps();
   if (!export_function(env, exports, "setNonDumpable", set_non_dumpable)) return NULL;
-  if (!export_echo(env, exports) || !export_trace(env, exports) || !export_capture(env, exports)) return NULL;
+  if (!export_echo(env, exports) || !export_trace(env, exports) || !export_flow(env, exports)) return NULL;
+  if (!export_capture(env, exports)) return NULL;
   if (!export_neighbours(env, exports) || !export_notify(env, exports)) return NULL;
   return exports;
 }

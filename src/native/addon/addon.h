@@ -19,8 +19,9 @@ bool export_echo(napi_env env, napi_value exports);
 /* Probes with a low TTL: trace.c. */
 bool export_trace(napi_env env, napi_value exports);
 
-/* Rounds of such probes: trace_round.c. */
-bool export_trace_round(napi_env env, napi_value exports);
+/* Probes of one flow: flow.c and flow_round.c. */
+bool export_flow(napi_env env, napi_value exports);
+bool export_flow_round(napi_env env, napi_value exports);
 
 /* Packet captures on this host: capture.c. */
 bool export_capture(napi_env env, napi_value exports);

@@ -38,7 +38,7 @@ static void close_port(echo_port *port) {
   uv_poll_stop(&port->poll);
   napi_delete_reference(port->env, port->replies_ref);
   napi_delete_reference(port->env, port->on_replies);
-  napi_delete_reference(port->env, port->on_error);
+  napi_delete_reference(port->env, port->on_errors);
   napi_async_destroy(port->env, port->context);
   uv_close((uv_handle_t *)&port->poll, on_closed);
 }
@@ -58,9 +58,7 @@ static void on_collected(napi_env env, void *data, void *hint) {
 }
 
 /*
- * openEcho(family 4
- *
- * 6, raw, replies Float64Array, onReplies(count), onError(sequence, errno, type, code, from, rtt), helper?): a port,
+ * openEcho(family 4 or 6, raw, replies Float64Array, onReplies(count), onErrors(count, senders), helper?): a port,
  * or a negative errno. `helper`: the file of a program that opens raw sockets; absent or empty = none.
  */
 static napi_value open_echo(napi_env env, napi_callback_info info) {
@@ -109,7 +107,7 @@ static napi_value open_echo(napi_env env, napi_callback_info info) {
   napi_async_init(env, NULL, name, &port->context);
   napi_create_reference(env, arguments[2], 1, &port->replies_ref);
   napi_create_reference(env, arguments[3], 1, &port->on_replies);
-  napi_create_reference(env, arguments[4], 1, &port->on_error);
+  napi_create_reference(env, arguments[4], 1, &port->on_errors);
   napi_add_async_cleanup_hook(env, on_cleanup, port, &port->cleanup);
   echo_listen(port);
   if (napi_create_external(env, port, on_collected, NULL, &result) != napi_ok) {
@@ -221,6 +219,17 @@ static napi_value send_echo(napi_env env, napi_callback_info info) {
   return int_value(env, -error);
 }
 
+/* readErrors(port): reports the errors that have arrived before it returns. */
+static napi_value read_errors_call(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value argument;
+  napi_get_cb_info(env, info, &count, &argument, NULL, NULL);
+  echo_port *port = count == 1 ? port_of(env, argument) : NULL;
+  if (port == NULL) return refuse(env, "readErrors takes a port");
+  if (!port->closing && !port->in_call) read_errors_now(port);
+  return NULL;
+}
+
 /* forgetEcho(port, sequence): frees the sequence number of a request that nobody waits for any more. */
 static napi_value forget_echo(napi_env env, napi_callback_info info) {
   size_t count = 2;
@@ -248,6 +257,7 @@ static napi_value close_echo(napi_env env, napi_callback_info info) {
 
 bool export_echo(napi_env env, napi_value exports) {
   return export_function(env, exports, "openEcho", open_echo) && export_function(env, exports, "sendEcho", send_echo) &&
+         export_function(env, exports, "readErrors", read_errors_call) &&
          export_function(env, exports, "forgetEcho", forget_echo) &&
          export_function(env, exports, "closeEcho", close_echo);
 }

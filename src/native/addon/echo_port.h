@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <uv.h>
 
 #include "addon.h"
+#include "clock.h"
 
 enum {
   SLOTS = 65536,
@@ -21,7 +21,8 @@ enum {
   BATCH = 32,
   PACKET_MAX = 1536,
   CONTROL_MAX = 512,
-  FIELDS = 6, /* of one reply in the shared array: sequence, rtt, ttl, payload bytes, type, code */
+  /* Of one reply in the shared array: sequence, rtt, ttl (of an error: errno), payload bytes, type, code. */
+  FIELDS = 6,
   REPLIES_MAX = 64,
   /* Packets read per wake-up. More packets cause another wake-up, after other work of the loop. */
   PACKETS_PER_TURN = 512,
@@ -44,11 +45,12 @@ typedef struct {
   bool raw;
   uint16_t id; /* network order; raw only, otherwise the kernel chooses it */
   bool closing;
+  bool in_call; /* of JavaScript, which reads errors */
   int references; /* from JavaScript and from libuv */
   napi_env env;
   napi_ref replies_ref; /* keeps the shared array alive */
   napi_ref on_replies;
-  napi_ref on_error;
+  napi_ref on_errors;
   napi_async_context context;
   napi_async_cleanup_hook_handle cleanup;
   double *replies;
@@ -60,12 +62,6 @@ typedef struct {
   slot slots[SLOTS];
 } echo_port;
 
-static inline uint64_t clock_ns(clockid_t clock) {
-  struct timespec now;
-  clock_gettime(clock, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* The bare address: 4 or 16 bytes. */
 static inline const uint8_t *address_bytes(const echo_port *port, const struct sockaddr_storage *address) {
   return port->family == AF_INET ? (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr
@@ -74,5 +70,8 @@ static inline const uint8_t *address_bytes(const echo_port *port, const struct s
 
 /* Starts to read replies and errors. */
 void echo_listen(echo_port *port);
+
+/* Reads the errors that have arrived, and reports them within this call of JavaScript. */
+void read_errors_now(echo_port *port);
 
 #endif

@@ -1,18 +1,21 @@
-/* Receiving: replies in batches, errors one by one. Anything that matches none of our requests is dropped. */
+/* Receiving: replies and errors in batches. Anything that matches none of our requests is dropped. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/errqueue.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
 #include <string.h>
 
 #include "echo_port.h"
+#include "icmp_message.h"
 
 static void call(echo_port *port, napi_ref function_ref, size_t count, napi_value *arguments) {
   napi_env env = port->env;
   napi_value function, global, result;
   if (napi_get_reference_value(env, function_ref, &function) != napi_ok || napi_get_global(env, &global) != napi_ok) {
+    return;
+  }
+  if (port->in_call) { /* an exception reaches the caller */
+    napi_call_function(env, global, function, count, arguments, &result);
     return;
   }
   napi_status status = napi_make_callback(env, port->context, global, function, count, arguments, &result);
@@ -45,15 +48,6 @@ static bool payload_matches(const slot *request, const uint8_t *payload, size_t 
     if (payload[i] != (uint8_t)i) return false;
   }
   return true;
-}
-
-/*
- * Milliseconds from sending to arrival. The kernel's timestamp uses the wall clock, which may be set at any time, so
- * only the waiting time in the socket is taken from it, and only if it is plausible.
- */
-static double rtt_ms(const slot *request, uint64_t now_ns, uint64_t waited_ns) {
-  uint64_t since = now_ns > request->sent_ns ? now_ns - request->sent_ns : 0;
-  return (double)(waited_ns < since ? since - waited_ns : since) / 1e6;
 }
 
 static void take_reply(echo_port *port, struct msghdr *message, size_t length, uint64_t now_ns, uint64_t wall_ns) {
@@ -90,7 +84,7 @@ static void take_reply(echo_port *port, struct msghdr *message, size_t length, u
   request->used = false;
   double *reply = port->replies + port->reply_count++ * FIELDS;
   reply[0] = sequence;
-  reply[1] = rtt_ms(request, now_ns, waited_ns);
+  reply[1] = rtt_ms(request->sent_ns, now_ns, waited_ns);
   reply[2] = ttl;
   reply[3] = (double)(length - HEADER);
   reply[4] = packet[0];
@@ -132,66 +126,61 @@ static void read_replies(echo_port *port) {
   report_replies(port);
 }
 
-static void report_error(echo_port *port, uint16_t sequence, const struct sock_extended_err *error, double rtt) {
-  char from[INET6_ADDRSTRLEN] = "";
-  const struct sockaddr *offender = SO_EE_OFFENDER(error);
-  if (offender->sa_family == AF_INET) {
-    inet_ntop(AF_INET, &((const struct sockaddr_in *)offender)->sin_addr, from, sizeof from);
-  } else if (offender->sa_family == AF_INET6) {
-    inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)offender)->sin6_addr, from, sizeof from);
-  }
-  napi_env env = port->env;
-  napi_handle_scope scope;
-  napi_open_handle_scope(env, &scope);
-  napi_value arguments[6] = {
-      int_value(env, sequence),
-      int_value(env, (int)error->ee_errno),
-      int_value(env, error->ee_type),
-      int_value(env, error->ee_code),
-  };
-  napi_create_string_utf8(env, from, NAPI_AUTO_LENGTH, &arguments[4]);
-  napi_create_double(env, rtt, &arguments[5]);
-  call(port, port->on_error, 6, arguments);
-  napi_close_handle_scope(env, scope);
-}
-
-/* The error queue holds the start of the request (RFC 792: at least eight bytes) and its target. */
-static void take_error(echo_port *port, struct msghdr *message, size_t length) {
-  const uint8_t *packet = message->msg_iov[0].iov_base;
-  struct sock_extended_err *error = NULL;
-  for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
-    if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
-        (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)) {
-      error = (struct sock_extended_err *)CMSG_DATA(c);
-    }
-  }
-  if (error == NULL || (error->ee_origin != SO_EE_ORIGIN_ICMP && error->ee_origin != SO_EE_ORIGIN_ICMP6)) return;
-  if (length < HEADER || message->msg_namelen == 0) return;
-  if (port->raw && memcmp(packet + 4, &port->id, 2) != 0) return;
+/* The quoted part of the request is its start (RFC 792: at least eight bytes). Returns whether it was one of ours. */
+static bool take_error(echo_port *port, const icmp_message *message, uint64_t now_ns) {
+  const uint8_t *packet = message->quoted;
+  size_t length = message->quoted_length;
+  if (length < HEADER || message->target_length == 0) return false;
+  if (port->raw && memcmp(packet + 4, &port->id, 2) != 0) return false;
   uint16_t sequence = (uint16_t)(packet[6] << 8 | packet[7]);
   slot *request = &port->slots[sequence];
-  if (!request->used || !is_target(port, request, address_bytes(port, message->msg_name))) return;
-  if (length >= HEADER + TOKEN && memcmp(packet + HEADER, request->token, TOKEN) != 0) return;
+  if (!request->used || !is_target(port, request, address_bytes(port, &message->target))) return false;
+  if (length >= HEADER + TOKEN && memcmp(packet + HEADER, request->token, TOKEN) != 0) return false;
   request->used = false;
-  report_error(port, sequence, error, rtt_ms(request, clock_ns(CLOCK_MONOTONIC), 0));
+  double *error = port->replies + port->reply_count++ * FIELDS;
+  error[0] = sequence;
+  error[1] = rtt_ms(request->sent_ns, now_ns, message->waited_ns);
+  error[2] = message->error;
+  error[3] = 0;
+  error[4] = message->type;
+  error[5] = message->code;
+  return true;
+}
+
+static void report_errors(echo_port *port, const char *senders, size_t length) {
+  if (port->reply_count == 0 || port->closing) return;
+  napi_handle_scope scope;
+  napi_open_handle_scope(port->env, &scope);
+  napi_value arguments[2] = {int_value(port->env, (int)port->reply_count)};
+  napi_create_string_latin1(port->env, senders, length, &arguments[1]);
+  port->reply_count = 0;
+  call(port, port->on_errors, 2, arguments);
+  napi_close_handle_scope(port->env, scope);
 }
 
 static void read_errors(echo_port *port) {
-  for (int taken = 0; taken < ERRORS_PER_TURN && !port->closing; taken++) {
-    struct sockaddr_storage target;
-    struct iovec vector = {port->packets[0], PACKET_MAX};
-    struct msghdr message = {
-        .msg_name = &target,
-        .msg_namelen = sizeof target,
-        .msg_iov = &vector,
-        .msg_iovlen = 1,
-        .msg_control = port->controls[0],
-        .msg_controllen = CONTROL_MAX,
-    };
-    ssize_t length = recvmsg(port->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
-    if (length < 0) break;
-    take_error(port, &message, (size_t)length);
+  char senders[REPLIES_MAX * ADDRESS_TEXT]; /* the space takes the place of the zero */
+  icmp_message message;
+  for (int taken = 0; taken < ERRORS_PER_TURN && !port->closing;) {
+    char *end = senders;
+    bool is_empty = false;
+    while (port->reply_count < REPLIES_MAX && taken < ERRORS_PER_TURN && !is_empty) {
+      taken++;
+      is_empty = !take_icmp_message(port->fd, &message);
+      if (is_empty || !take_error(port, &message, clock_ns(CLOCK_MONOTONIC))) continue;
+      sender_text(message.family, message.from, end);
+      end += strlen(end);
+      *end++ = ' ';
+    }
+    report_errors(port, senders, (size_t)(end - senders));
+    if (is_empty) break;
   }
+}
+
+void read_errors_now(echo_port *port) {
+  port->in_call = true;
+  read_errors(port);
+  port->in_call = false;
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events);

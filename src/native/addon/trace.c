@@ -5,8 +5,7 @@
  * connection that is closed as soon as it is answered (since Linux 5.8 an unprivileged user learns which router
  * dropped it). A UDP probe is one datagram. trace_receive.c reads the answers.
  *
- * In a trace of one flow, all probes have the same addresses, ports and flow label. Routers that spread their load by
- * flow then send all of them along one route.
+ * All probes may be in flight at once. They are many flows, so they find all routes of routers that spread their load.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "addon.h"
+#include "clock.h"
 #include "echo_socket.h"
 #include "trace.h"
 
@@ -44,33 +44,15 @@ static void on_closed(uv_handle_t *handle) {
 void close_probe(probe *one) {
   if (!one->open) return;
   one->open = false;
-  if (one->owner->current == one) one->owner->current = NULL;
   uv_poll_stop(&one->poll);
-  /* At once, so that the next probe can have its port. */
   close(one->fd);
   uv_close((uv_handle_t *)&one->poll, on_closed);
-}
-
-void write_mark(const probe *one, uint8_t mark[MARK]) {
-  const trace *owner = one->owner;
-  uint16_t number = (uint16_t)((owner->question[0] << 8 | owner->question[1]) + (one - owner->probes));
-  mark[0] = (uint8_t)(number >> 8);
-  mark[1] = (uint8_t)number;
-}
-
-static void on_timer_closed(uv_handle_t *handle) {
-  trace *owner = handle->data;
-  owner->open_probes--;
-  unhook(owner);
-  release(owner);
 }
 
 static void close_trace(trace *owner) {
   if (owner->closing) return;
   owner->closing = true;
-  owner->in_round = false;
-  if (owner->source_port != 0) uv_close((uv_handle_t *)&owner->timer, on_timer_closed);
-  for (int i = 0; i < PROBES_MAX; i++) close_probe(&owner->probes[i]);
+  for (uint32_t i = 0; i < owner->indexes; i++) close_probe(&owner->probes[i]);
   napi_delete_reference(owner->env, owner->on_answer);
   napi_async_destroy(owner->env, owner->context);
   unhook(owner);
@@ -91,17 +73,14 @@ static void on_collected(napi_env env, void *data, void *hint) {
 }
 
 /*
- * openTrace(family 4
- *
- * 6, tcp, address, port, question Uint8Array, onAnswer, sourcePort?): a trace, or a negative errno. `question` is the
- * payload of UDP probes. `sourcePort`: all probes are one flow from this port; absent or 0 = each has its own.
+ * openTrace(family 4 or 6, tcp, address, port, question Uint8Array, onAnswer): a trace, or a negative errno. `question`
+ * is the payload of UDP probes.
  */
 static napi_value open_trace(napi_env env, napi_callback_info info) {
-  size_t count = 7;
-  napi_value arguments[7];
+  size_t count = 6;
+  napi_value arguments[6];
   int32_t version;
   bool tcp;
-  uint32_t source_port = 0;
   char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
   size_t length, question_length;
   uint32_t port;
@@ -115,10 +94,8 @@ static napi_value open_trace(napi_env env, napi_callback_info info) {
       napi_get_value_uint32(env, arguments[3], &port) != napi_ok || port < 1 || port > 65535 ||
       napi_get_typedarray_info(env, arguments[4], &type, &question_length, &question, NULL, NULL) != napi_ok ||
       type != napi_uint8_array || question_length > QUESTION_MAX ||
-      napi_typeof(env, arguments[5], &callback) != napi_ok || callback != napi_function ||
-      (count > 6 && (napi_get_value_uint32(env, arguments[6], &source_port) != napi_ok || source_port > 65535)) ||
-      (source_port > 0 && question_length < MARK)) {
-    return refuse(env, "openTrace takes a family, a boolean, an address, a port, 64 bytes at most, a function and a port");
+      napi_typeof(env, arguments[5], &callback) != napi_ok || callback != napi_function) {
+    return refuse(env, "openTrace takes a family, a boolean, an address, a port, 64 bytes at most and a function");
   }
   trace *owner = calloc(1, sizeof *owner);
   if (owner == NULL) return int_value(env, -ENOMEM);
@@ -136,19 +113,8 @@ static napi_value open_trace(napi_env env, napi_callback_info info) {
   }
   if (question_length > 0) memcpy(owner->question, question, question_length);
   owner->question_length = question_length;
-  owner->source_port = htons((uint16_t)source_port);
   owner->env = env;
   owner->references = 1;
-  if (owner->source_port != 0) {
-    uv_loop_t *loop;
-    if (napi_get_uv_event_loop(env, &loop) != napi_ok || uv_timer_init(loop, &owner->timer) != 0) {
-      free(owner);
-      return int_value(env, -ENOMEM);
-    }
-    owner->timer.data = owner;
-    owner->references++;
-    owner->open_probes++;
-  }
   napi_value name, result;
   napi_create_string_utf8(env, "trace", NAPI_AUTO_LENGTH, &name);
   napi_async_init(env, NULL, name, &owner->context);
@@ -162,7 +128,7 @@ static napi_value open_trace(napi_env env, napi_callback_info info) {
   return result;
 }
 
-trace *trace_of(napi_env env, napi_value value) {
+static trace *trace_of(napi_env env, napi_value value) {
   void *data;
   return napi_get_value_external(env, value, &data) == napi_ok ? data : NULL;
 }
@@ -186,43 +152,13 @@ static int open_probe_socket(const trace *owner, int ttl) {
     setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   }
-  if (owner->source_port != 0) {
-    struct sockaddr_storage own;
-    memset(&own, 0, sizeof own);
-    own.ss_family = (sa_family_t)owner->family;
-    if (v4) {
-      ((struct sockaddr_in *)&own)->sin_port = owner->source_port;
-    } else {
-      /* The kernel gives each TCP socket a flow label of its own, which routers count as part of the flow. */
-      int off = 0;
-      setsockopt(fd, IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, &off, sizeof off);
-      ((struct sockaddr_in6 *)&own)->sin6_port = owner->source_port;
-    }
-    if (bind(fd, (struct sockaddr *)&own, owner->target_length) != 0) {
-      int error = errno;
-      close(fd);
-      return -error;
-    }
-  }
   return fd;
 }
 
-static bool send_question(const probe *one) {
-  const trace *owner = one->owner;
-  uint8_t packet[QUESTION_MAX];
-  memcpy(packet, owner->question, owner->question_length);
-  if (owner->source_port != 0) write_mark(one, packet);
-  return send(one->fd, packet, owner->question_length, MSG_DONTWAIT) >= 0;
-}
-
-/*
- * Sends a probe. The code that waits for its answer has a timer, so it does not keep the loop alive.
- */
-int start_probe(trace *owner, uint32_t index, int ttl) {
+/* Sends a probe. The code that waits for its answer has a timer, so it does not keep the loop alive. */
+static int start_probe(trace *owner, uint32_t index, int ttl) {
   probe *one = &owner->probes[index];
   if (one->used) return -EBUSY;
-  /* An earlier probe of the flow loses its port. */
-  if (owner->current != NULL) close_probe(owner->current);
   int fd = open_probe_socket(owner, ttl);
   if (fd < 0) return fd;
   uv_loop_t *loop;
@@ -231,15 +167,15 @@ int start_probe(trace *owner, uint32_t index, int ttl) {
     return -ENOMEM;
   }
   one->used = one->open = true;
+  if (index >= owner->indexes) owner->indexes = index + 1;
   one->owner = owner;
   one->fd = fd;
-  if (owner->source_port != 0) owner->current = one;
   owner->open_probes++;
   owner->references++;
   one->sent_ns = clock_ns(CLOCK_MONOTONIC);
   int error = connect(fd, (struct sockaddr *)&owner->target, owner->target_length) == 0 ? 0 : errno;
   if (error == EINPROGRESS) error = 0;
-  if (error == 0 && !owner->tcp && !send_question(one)) error = errno;
+  if (error == 0 && !owner->tcp && send(fd, owner->question, owner->question_length, MSG_DONTWAIT) < 0) error = errno;
   /* Loopback refuses within the call; report it through the event loop as usual. */
   if (error == ECONNREFUSED && owner->tcp) error = 0;
   int events = owner->tcp ? UV_WRITABLE | UV_READABLE : UV_READABLE;
@@ -282,5 +218,5 @@ static napi_value close_trace_call(napi_env env, napi_callback_info info) {
 bool export_trace(napi_env env, napi_value exports) {
   return export_function(env, exports, "openTrace", open_trace) &&
          export_function(env, exports, "sendProbe", send_probe) &&
-         export_function(env, exports, "closeTrace", close_trace_call) && export_trace_round(env, exports);
+         export_function(env, exports, "closeTrace", close_trace_call);
 }

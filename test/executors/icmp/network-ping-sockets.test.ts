@@ -10,6 +10,7 @@ describe('ping sockets', () => {
   const socketOf = (closed: IpFamily[], family: IpFamily): PingSocket => ({
     way: 'ping',
     echo: async () => null,
+    echoHops: async () => [],
     close: () => closed.push(family),
   });
 

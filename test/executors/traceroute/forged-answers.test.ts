@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
 import type { TraceAnswer } from '../../../src/executors/evidence/trace-answers.ts';
 import { createNetwork } from '../../../src/executors/system-network.ts';
-import { flowPort, openProber } from '../../../src/executors/traceroute/prober.ts';
+import { flowPort } from '../../../src/executors/traceroute/flow-prober.ts';
+import { openProber } from '../../../src/executors/traceroute/prober.ts';
 import { canUseNamespaces, hasRawSocketPackage } from '../icmp/ping-namespace.ts';
 
 /** Packets as they are on the wire: forged answers to probes, and what routers see of echo requests. */

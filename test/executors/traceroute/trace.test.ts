@@ -4,13 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { newHop, type HopState } from '../../../src/executors/evidence/trace-hops.ts';
 import type { TraceAnswer } from '../../../src/executors/evidence/trace-answers.ts';
 import { loopIn } from '../../../src/executors/traceroute/loop.ts';
-import {
-  flowPort,
-  openProber,
-  type OnHop,
-  type Prober,
-  type Round,
-} from '../../../src/executors/traceroute/prober.ts';
+import { flowPort } from '../../../src/executors/traceroute/flow-prober.ts';
+import { openProber } from '../../../src/executors/traceroute/prober.ts';
+import type { OnHop, Prober, Round } from '../../../src/executors/traceroute/round.ts';
 import { traceRoute } from '../../../src/executors/traceroute/trace.ts';
 import { loadNative } from '../../../src/native/native.ts';
 

@@ -1,6 +1,6 @@
 import type { TraceAnswer } from '../../../../src/executors/evidence/trace-answers.ts';
 import { reasonOfTrace } from '../../../../src/executors/traceroute/judge.ts';
-import type { OnHop, Round } from '../../../../src/executors/traceroute/prober.ts';
+import type { OnHop, Round } from '../../../../src/executors/traceroute/round.ts';
 import { assertionsOf, finalLatency } from '../../../../src/executors/traceroute/response.ts';
 import { traceRoute } from '../../../../src/executors/traceroute/trace.ts';
 
