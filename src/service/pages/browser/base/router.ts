@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 
 /** Addresses of pages. Every page, tab and filter is part of the address, so that it can be sent to someone. */
 
@@ -6,42 +6,73 @@ type Place = { readonly path: string; readonly query: URLSearchParams };
 const here = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
 
 const listeners = new Set<() => void>();
-/** Forms with changes that are not saved. */
-const unsaved = new Set<object>();
-const mayLeave = () => unsaved.size === 0 || confirm('Leave without saving?');
-const told = () => {
+/** Forms with changes that are not saved, and the parts of the query over whose changes each is kept. */
+const unsaved = new Map<object, readonly string[]>();
+/** The number of this entry in the history of the tab. Other pages of the tab have none. */
+const turnOf = (state: unknown): number =>
+  typeof state === 'object' && state !== null && 'turn' in state && typeof state.turn === 'number'
+    ? state.turn
+    : 0;
+/** The address whose page is drawn. */
+let shown = new URL(location.href);
+let shownTurn = turnOf(history.state);
+
+/** The query without some of its parts, in one order. */
+function queryWithout(url: URL, names: readonly string[]): string {
+  const query = new URLSearchParams(url.search);
+  for (const name of names) query.delete(name);
+  query.sort();
+  return query.toString();
+}
+
+/** Asks if a form with changes would be lost at this address. */
+function mayOpen(to: URL): boolean {
+  const isLost = (kept: readonly string[]) =>
+    to.pathname !== shown.pathname || queryWithout(to, kept) !== queryWithout(shown, kept);
+  return ![...unsaved.values()].some(isLost) || confirm('Leave without saving?');
+}
+
+function tell(): void {
+  shown = new URL(location.href);
+  shownTurn = turnOf(history.state);
   for (const listener of listeners) listener();
-};
-let shown = '';
+}
 window.addEventListener('popstate', () => {
-  if (location.pathname !== shown && !mayLeave()) return history.forward();
-  told();
+  if (mayOpen(new URL(location.href))) return tell();
+  const back = shownTurn - turnOf(history.state);
+  // The address that is drawn: one step forward after Back, and the other way round.
+  if (back !== 0) history.go(back);
 });
 
 /** Opens an address of these pages. `replace` adds no entry to the history: for filters and typing. */
 export function go(to: string, { replace = false }: { replace?: boolean } = {}): void {
   const url = new URL(to, location.href);
-  if (url.pathname !== location.pathname && !mayLeave()) return;
+  if (!mayOpen(url)) return;
   const isNewPage = url.pathname !== location.pathname;
-  if (replace) history.replaceState(null, '', url);
-  else history.pushState(null, '', url);
-  told();
+  if (replace) history.replaceState(history.state, '', url);
+  else history.pushState({ turn: shownTurn + 1 }, '', url);
+  tell();
   if (isNewPage) scrollTo(0, 0);
 }
 
-/** Asks before the page is left while `isChanged`. The guard ends with the component. */
-export function useLeaveGuard(isChanged: boolean): void {
-  useEffect(() => {
+/**
+ * Asks before the page is left while `isChanged`, also for another tab of the page. The guard ends with the component.
+ * `keptOver`: names in the query whose changes leave the component as it is.
+ */
+export function useLeaveGuard(isChanged: boolean, keptOver: readonly string[] = []): void {
+  const kept = keptOver.join();
+  // It ends with the drawing itself: the address may change right after a save.
+  useLayoutEffect(() => {
     if (!isChanged) return;
     const unload = (event: BeforeUnloadEvent) => event.preventDefault();
     addEventListener('beforeunload', unload);
     const own = {};
-    unsaved.add(own);
+    unsaved.set(own, kept.split(','));
     return () => {
       removeEventListener('beforeunload', unload);
       unsaved.delete(own);
     };
-  }, [isChanged]);
+  }, [isChanged, kept]);
 }
 
 /** The current address; the component is drawn again when it changes. */
@@ -53,7 +84,6 @@ export function usePlace(): Place {
     listener();
     return () => void listeners.delete(listener);
   }, []);
-  shown = place.path;
   return place;
 }
 

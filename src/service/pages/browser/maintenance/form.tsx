@@ -10,7 +10,7 @@ import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AreaField, ChoiceField, NumberField, SwitchField, TextField } from '../parts/form/inputs.tsx';
 import { WordsField } from '../parts/form/lists.tsx';
-import { Occurrences } from './occurrences.tsx';
+import { Occurrences, queryOfOccurrences } from './occurrences.tsx';
 import { VisibilityFields } from './visibility.tsx';
 import { localText, type MaintenanceWindow } from './windows.ts';
 import { PageHead } from '../parts/page-head.tsx';
@@ -89,7 +89,9 @@ function fieldsOf(window: MaintenanceWindow): Body {
 
 function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
   const mayWrite = useMay('READ_WRITE');
-  const form = useForm<Body>(stored === null ? initial() : fieldsOf(stored));
+  const form = useForm<Body>(stored === null ? initial() : fieldsOf(stored), {
+    keptOver: queryOfOccurrences,
+  });
   const { body, change, errors } = form;
   const method = stored === null ? 'POST' : 'PUT';
   const path = stored === null ? '/v1/maintenance-windows' : `/v1/maintenance-windows/${stored.id}`;

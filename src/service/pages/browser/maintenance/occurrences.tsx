@@ -24,6 +24,9 @@ const periods = [
   { id: 'past', title: 'Last 90 days', from: -90, to: 0 },
 ] as const;
 
+/** What the list changes in the query. The form of the window is kept over it. */
+export const queryOfOccurrences = ['period', 'page'] as const;
+
 export function Occurrences({ windowId }: { windowId: number }) {
   const { query } = usePlace();
   const period = periods.find(({ id }) => id === query.get('period')) ?? periods[0];

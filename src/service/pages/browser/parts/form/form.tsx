@@ -21,15 +21,21 @@ export type FormState<Body extends object> = {
   readonly save: (method: Method, path: string, body?: unknown) => Promise<unknown>;
 };
 
-/** The state of a form that begins with `initial`. The page asks before unsaved changes are left. */
-export function useForm<Body extends object>(initial: Body): FormState<Body> {
+/**
+ * The state of a form that begins with `initial`. The page asks before unsaved changes are left. `keptOver`: parts of
+ * the query that may change while the form stays, such as the page of a list next to it.
+ */
+export function useForm<Body extends object>(
+  initial: Body,
+  { keptOver }: { keptOver?: readonly string[] } = {},
+): FormState<Body> {
   const [body, setBody] = useState(initial);
   const [errors, setErrors] = useState<FieldErrors>({});
   const [message, setMessage] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
   const [isChanged, setChanged] = useState(false);
   const busy = useRef(false);
-  useLeaveGuard(isChanged);
+  useLeaveGuard(isChanged, keptOver);
   return {
     body,
     errors,
