@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLoad } from '../base/load.ts';
 import { getAll } from '../base/service.ts';
+import { Button } from '../parts/button.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
@@ -67,9 +68,9 @@ export function ChannelForm({ channel, onClose }: { channel: Channel | null; onC
         onSubmit={() => void submit()}
         buttons={
           <>
-            <button type="submit" class="main" disabled={form.isBusy}>
+            <Button type="submit" class="main" isOff={form.isBusy}>
               {channel === null ? 'Create channel' : 'Save'}
-            </button>
+            </Button>
             <button type="button" onClick={onClose}>
               All channels
             </button>

@@ -1,4 +1,5 @@
 import { setQuery, usePlace } from '../base/router.ts';
+import { Button } from '../parts/button.tsx';
 import { pageOf } from '../parts/paging.tsx';
 
 /** Pages of a list whose length the service does not count. */
@@ -9,13 +10,13 @@ export function MorePages({ hasMore }: { hasMore: boolean }) {
   const turn = (to: number) => setQuery({ page: to === 1 ? null : to }, { replace: false });
   return (
     <nav class="paging" aria-label="Pages of the list">
-      <button type="button" disabled={page <= 1} onClick={() => turn(page - 1)}>
+      <Button isOff={page <= 1} onClick={() => turn(page - 1)}>
         Previous
-      </button>
+      </Button>
       <span>Page {page}</span>
-      <button type="button" disabled={!hasMore} onClick={() => turn(page + 1)}>
+      <Button isOff={!hasMore} onClick={() => turn(page + 1)}>
         Next
-      </button>
+      </Button>
     </nav>
   );
 }

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, send } from '../base/service.ts';
+import { Button } from '../parts/button.tsx';
 import { sayFailed } from '../parts/messages.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Notification } from './types.ts';
@@ -33,14 +34,13 @@ export function TestMessage({ channelId, name }: { channelId: number; name: stri
   const isTried = result !== null && (result.attempts > 0 || result.status !== 'IN_PROGRESS');
   return (
     <div class="test-message">
-      <button
-        type="button"
-        aria-label={`Send a test message to ${name}`}
-        disabled={isOpen && !isTried}
+      <Button
+        label={`Send a test message to ${name}`}
+        isOff={isOpen && !isTried}
         onClick={() => void start()}
       >
         Send a test message
-      </button>
+      </Button>
       <div aria-live="polite">
         {id !== null && !isTried && <Status status="running" word="sending" />}
         {isTried && (

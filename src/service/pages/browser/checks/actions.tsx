@@ -3,6 +3,7 @@ import { useLive } from '../base/live.ts';
 import { go } from '../base/router.ts';
 import { get, send } from '../base/service.ts';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { ask } from '../parts/dialog.tsx';
 import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Status } from '../parts/status.tsx';
@@ -60,24 +61,22 @@ export function Actions({ check, reload }: { check: Check; reload: () => void })
     <>
       <div class="buttons">
         {mayRun && isRunnable && (
-          <button
-            type="button"
+          <Button
             class="main"
-            disabled={isBusy || check.activated === false}
+            isOff={isBusy || check.activated === false}
             title={check.activated === false ? 'The check is paused' : undefined}
             onClick={() => void run()}
           >
             Run now
-          </button>
+          </Button>
         )}
         {mayWrite && (
           <>
             <a class="button" href={`/checks/${check.id}/edit`}>
               Edit
             </a>
-            <button
-              type="button"
-              disabled={isBusy}
+            <Button
+              isOff={isBusy}
               onClick={() =>
                 void change(
                   { muted: !check.muted },
@@ -86,10 +85,9 @@ export function Actions({ check, reload }: { check: Check; reload: () => void })
               }
             >
               {check.muted ? 'Unmute' : 'Mute'}
-            </button>
-            <button
-              type="button"
-              disabled={isBusy}
+            </Button>
+            <Button
+              isOff={isBusy}
               onClick={() =>
                 void change(
                   { activated: !check.activated },
@@ -98,13 +96,13 @@ export function Actions({ check, reload }: { check: Check; reload: () => void })
               }
             >
               {check.activated ? 'Pause' : 'Resume'}
-            </button>
+            </Button>
             <a class="button" href={`/checks/new?from=${check.id}`}>
               Duplicate
             </a>
-            <button type="button" class="danger" disabled={isBusy} onClick={() => void remove()}>
+            <Button class="danger" isOff={isBusy} onClick={() => void remove()}>
               Delete
-            </button>
+            </Button>
           </>
         )}
       </div>

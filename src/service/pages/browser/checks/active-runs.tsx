@@ -4,6 +4,7 @@ import { useReloadOn } from '../base/live.ts';
 import { withoutColours } from '../base/outside.ts';
 import { useMay } from '../base/user.ts';
 import { elapsed } from '../base/words.ts';
+import { Button } from '../parts/button.tsx';
 import { sayFailed } from '../parts/messages.tsx';
 
 type ActiveRun = {
@@ -43,9 +44,9 @@ export function ActiveRuns({ checkId }: { checkId: string }) {
               </span>
               <span class="number soft">{elapsed(run.elapsedMs)}</span>
               {mayCancel && run.cancelPath !== null && (
-                <button type="button" disabled={run.cancelRequested} onClick={() => void cancel(run)}>
+                <Button isOff={run.cancelRequested} onClick={() => void cancel(run)}>
                   {run.cancelRequested ? 'Being cancelled' : 'Cancel'}
-                </button>
+                </Button>
               )}
             </div>
             {run.log.length > 0 && (

@@ -5,6 +5,7 @@ import { useReloadOn } from '../base/live.ts';
 import { plain } from '../base/outside.ts';
 import { usePlace } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { sayFailed } from '../parts/messages.tsx';
 import { Empty, Loading, Shown } from '../parts/notice.tsx';
 import { pageOf, Paging } from '../parts/paging.tsx';
@@ -85,32 +86,33 @@ function ErrorCard({ group, reload }: { group: Group; reload: () => void }) {
       </p>
       <div class="buttons">
         {mayRun && (
-          <button
-            type="button"
-            disabled={isBusy}
+          <Button
+            key="analysis"
+            isOff={isBusy}
             onClick={() => act(() => send('POST', `/v1/root-cause-analyses/error-groups/${group.id}`, {}))}
           >
             Find the root cause
-          </button>
+          </Button>
         )}
-        {mayWrite && !isArchived && (
-          <button type="button" disabled={isBusy} onClick={() => archive({ archivedUntilNextEvent: true })}>
-            Archive until it happens again
-          </button>
+        {mayWrite && (
+          <Button
+            key="archive"
+            isOff={isBusy}
+            onClick={() =>
+              archive(
+                isArchived
+                  ? { archivedUntilNextEvent: false, archiveForEver: false }
+                  : { archivedUntilNextEvent: true },
+              )
+            }
+          >
+            {isArchived ? 'Bring back' : 'Archive until it happens again'}
+          </Button>
         )}
         {mayWrite && !group.archiveForEver && (
-          <button type="button" disabled={isBusy} onClick={() => archive({ archiveForEver: true })}>
+          <Button key="for good" isOff={isBusy} onClick={() => archive({ archiveForEver: true })}>
             Archive for good
-          </button>
-        )}
-        {mayWrite && isArchived && (
-          <button
-            type="button"
-            disabled={isBusy}
-            onClick={() => archive({ archivedUntilNextEvent: false, archiveForEver: false })}
-          >
-            Bring back
-          </button>
+          </Button>
         )}
       </div>
       {group.rootCauseAnalyses.slice(0, 3).map(({ id, classification, status }, at) => (

@@ -59,7 +59,8 @@ export function BundleField({
             {...attributes}
             type="file"
             accept=".gz,.tgz"
-            disabled={state.isBusy}
+            aria-disabled={state.isBusy || undefined}
+            onClick={(event) => state.isBusy && event.preventDefault()}
             onChange={({ currentTarget }) => {
               const [file] = currentTarget.files ?? [];
               if (file !== undefined) void upload(file);

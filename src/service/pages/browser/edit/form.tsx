@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { go } from '../base/router.ts';
+import { Button } from '../parts/button.tsx';
 import { errorAt, type FieldErrors } from '../parts/form/field.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
@@ -64,9 +65,9 @@ export function CheckEditor({
         onSubmit={() => void save()}
         buttons={
           <>
-            <button type="submit" class="main" disabled={state.isBusy}>
+            <Button type="submit" class="main" isOff={state.isBusy}>
               {id === null ? 'Create the check' : 'Save'}
-            </button>
+            </Button>
             <a class="button" href={id === null ? '/' : `/checks/${id}`}>
               Cancel
             </a>

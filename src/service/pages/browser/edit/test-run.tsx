@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Refused, Unreachable } from '../base/service.ts';
 import { milliseconds } from '../base/words.ts';
+import { Button } from '../parts/button.tsx';
 import type { FieldErrors } from '../parts/form/field.tsx';
 import { ChoiceField } from '../parts/form/inputs.tsx';
 import { sayFailed } from '../parts/messages.tsx';
@@ -86,9 +87,9 @@ export function TestRun({
         />
       )}
       <div class="buttons">
-        <button type="button" disabled={isStarting || isRunning} onClick={() => void start()}>
+        <Button isOff={isStarting || isRunning} onClick={() => void start()}>
           {state === null ? 'Run now' : 'Run again'}
-        </button>
+        </Button>
         {isRunning && (
           <button type="button" onClick={stop}>
             Stop

@@ -7,6 +7,7 @@ import type { FieldContext } from '../edit/field.tsx';
 import type { Body } from '../edit/fields/row.ts';
 import { FormSection, messageOf, nameIn } from '../edit/form.tsx';
 import { changesOf, withValue } from '../edit/values.ts';
+import { Button } from '../parts/button.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
 import { ChoiceField } from '../parts/form/inputs.tsx';
@@ -83,9 +84,9 @@ function GroupForm({ id, initial, choices }: { id: string | null; initial: Body;
         onSubmit={() => void save()}
         buttons={
           <>
-            <button type="submit" class="main" disabled={state.isBusy}>
+            <Button type="submit" class="main" isOff={state.isBusy}>
               {id === null ? 'Create the group' : 'Save'}
-            </button>
+            </Button>
             <a class="button" href={id === null ? '/groups' : `/groups/${id}`}>
               Cancel
             </a>

@@ -10,6 +10,7 @@ import { CheckList } from '../home/list.tsx';
 import { useOverview } from '../home/overview.ts';
 import { listPath, readQuery } from '../home/query.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
 import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { Group } from './types.ts';
@@ -89,34 +90,31 @@ function Actions({ group, loaded }: { group: Group; loaded: Loaded<Group> }) {
   return (
     <div class="buttons">
       {mayRun && (
-        <button
-          type="button"
+        <Button
           class="main"
-          disabled={isBusy || !group.activated}
+          isOff={isBusy || !group.activated}
           title={group.activated ? undefined : 'The group is paused'}
           onClick={() => void run()}
         >
           Run all now
-        </button>
+        </Button>
       )}
       {mayWrite && (
         <>
-          <button
-            type="button"
-            disabled={isBusy}
+          <Button
+            isOff={isBusy}
             onClick={() =>
               void change({ activated: !group.activated }, group.activated ? 'Paused.' : 'Resumed.')
             }
           >
             {group.activated ? 'Pause' : 'Resume'}
-          </button>
-          <button
-            type="button"
-            disabled={isBusy}
+          </Button>
+          <Button
+            isOff={isBusy}
             onClick={() => void change({ muted: !group.muted }, group.muted ? 'Alerts are sent.' : 'Muted.')}
           >
             {group.muted ? 'Unmute' : 'Mute'}
-          </button>
+          </Button>
           <a class="button" href={`/groups/${group.id}/edit`}>
             Edit
           </a>

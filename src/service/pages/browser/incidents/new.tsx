@@ -1,6 +1,7 @@
 import { get } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
+import { Button } from '../parts/button.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
@@ -53,9 +54,9 @@ export function Page() {
         message={form.message}
         onSubmit={() => void save()}
         buttons={
-          <button type="submit" class="main" disabled={form.isBusy}>
+          <Button type="submit" class="main" isOff={form.isBusy}>
             Open incident
-          </button>
+          </Button>
         }
       >
         <section class="card">

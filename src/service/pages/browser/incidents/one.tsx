@@ -3,6 +3,7 @@ import { useLoad } from '../base/load.ts';
 import { go, usePlace } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
+import { Button } from '../parts/button.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
@@ -123,13 +124,13 @@ function UpdateForm({ incident, path, reload }: Part) {
         onSubmit={() => void save()}
         buttons={
           <>
-            <button type="submit" class="main" disabled={form.isBusy}>
+            <Button type="submit" class="main" isOff={form.isBusy}>
               Publish update
-            </button>
+            </Button>
             {isOpen(incident) && (
-              <button type="button" disabled={form.isBusy} onClick={() => void save('RESOLVED')}>
+              <Button isOff={form.isBusy} onClick={() => void save('RESOLVED')}>
                 Publish and resolve
-              </button>
+              </Button>
             )}
           </>
         }
@@ -174,9 +175,9 @@ function ChangeForm({ incident, path, reload }: Part) {
         message={form.message}
         onSubmit={() => void save()}
         buttons={
-          <button type="submit" disabled={form.isBusy || !form.isChanged}>
+          <Button type="submit" isOff={form.isBusy || !form.isChanged}>
             Save
-          </button>
+          </Button>
         }
       >
         <TextField

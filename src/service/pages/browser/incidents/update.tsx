@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
@@ -90,9 +91,9 @@ function Editor({
       onSubmit={() => void save()}
       buttons={
         <>
-          <button type="submit" class="main" disabled={form.isBusy}>
+          <Button type="submit" class="main" isOff={form.isBusy}>
             Save update
-          </button>
+          </Button>
           <button type="button" onClick={() => onEnd(false)}>
             Cancel
           </button>

@@ -1,3 +1,4 @@
+import { Button } from '../parts/button.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
 import { errorAt } from '../parts/form/field.tsx';
@@ -59,9 +60,9 @@ export function LocationForm({
       message={form.message}
       onSubmit={() => void submit()}
       buttons={
-        <button type="submit" class="main" disabled={form.isBusy}>
+        <Button type="submit" class="main" isOff={form.isBusy}>
           {isNew ? 'Create location' : 'Save'}
-        </button>
+        </Button>
       }
     >
       <div class="field-grid">

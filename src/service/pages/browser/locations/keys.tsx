@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { send } from '../base/service.ts';
 import { useMay, useUser } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { Copy } from '../parts/copy.tsx';
 import { sayFailed } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -75,9 +76,9 @@ export function Keys({
         {keys.length === 2 && <Rotation keys={keys} agents={agents} />}
         {mayChange && keys.length < 2 && (
           <div class="buttons">
-            <button type="button" class="main" disabled={isBusy} onClick={() => void create()}>
+            <Button class="main" isOff={isBusy} onClick={() => void create()}>
               {keys.length === 0 ? 'Create key' : 'Rotate: create a new key'}
-            </button>
+            </Button>
           </div>
         )}
       </section>

@@ -2,6 +2,7 @@ import { get } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import type { PageProps } from '../base/page.ts';
@@ -124,9 +125,9 @@ function WindowForm({ stored }: { stored: MaintenanceWindow | null }) {
         onSubmit={() => void save()}
         buttons={
           mayWrite && (
-            <button type="submit" class="main" disabled={form.isBusy}>
+            <Button type="submit" class="main" isOff={form.isBusy}>
               {stored === null ? 'Create window' : 'Save'}
-            </button>
+            </Button>
           )
         }
       >

@@ -4,6 +4,7 @@ import { useLoad } from '../base/load.ts';
 import { useReloadOn } from '../base/live.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
 import { AreaField, SwitchField } from '../parts/form/inputs.tsx';
@@ -81,20 +82,12 @@ export function Occurrences({ windowId }: { windowId: number }) {
       </Shown>
       {(page > 1 || loaded.value?.length === limit) && (
         <nav class="paging" aria-label="Pages of the occurrences">
-          <button
-            type="button"
-            disabled={page <= 1}
-            onClick={() => setQuery({ page: page === 2 ? null : page - 1 })}
-          >
+          <Button isOff={page <= 1} onClick={() => setQuery({ page: page === 2 ? null : page - 1 })}>
             Earlier
-          </button>
-          <button
-            type="button"
-            disabled={loaded.value?.length !== limit}
-            onClick={() => setQuery({ page: page + 1 })}
-          >
+          </Button>
+          <Button isOff={loaded.value?.length !== limit} onClick={() => setQuery({ page: page + 1 })}>
             Later
-          </button>
+          </Button>
         </nav>
       )}
     </section>
@@ -176,9 +169,9 @@ function Cancelling({ path, onEnd }: { path: string; onEnd: (isDone: boolean) =>
       onSubmit={() => void cancel()}
       buttons={
         <>
-          <button type="submit" class="danger" disabled={form.isBusy}>
+          <Button type="submit" class="danger" isOff={form.isBusy}>
             Cancel the occurrence
-          </button>
+          </Button>
           <button type="button" onClick={() => onEnd(false)}>
             Keep it
           </button>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
 import { AreaField, ChoiceField, SwitchField } from '../parts/form/inputs.tsx';
@@ -59,9 +60,9 @@ function NewUpdate({ occurrence, path, reload }: Part) {
       onSubmit={() => void save()}
       buttons={
         <>
-          <button type="submit" class="main" disabled={form.isBusy}>
+          <Button type="submit" class="main" isOff={form.isBusy}>
             Publish update
-          </button>
+          </Button>
           <button
             type="button"
             onClick={() => {
@@ -162,9 +163,9 @@ function Editor({
       onSubmit={() => void save()}
       buttons={
         <>
-          <button type="submit" class="main" disabled={form.isBusy}>
+          <Button type="submit" class="main" isOff={form.isBusy}>
             Save update
-          </button>
+          </Button>
           <button type="button" onClick={() => onEnd(false)}>
             Cancel
           </button>

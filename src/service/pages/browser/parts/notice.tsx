@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { Unreachable } from '../base/service.ts';
 import type { Loaded } from '../base/load.ts';
+import { Button } from './button.tsx';
 
 /** What stands in the place of content that is not there. */
 
@@ -51,9 +52,7 @@ export function Shown<Value>({
       {error && (
         <p class="note warn" role="status">
           {error instanceof Unreachable ? 'The service cannot be reached.' : error.message}{' '}
-          <button type="button" onClick={of.reload}>
-            Try again
-          </button>
+          <Button onClick={of.reload}>Try again</Button>
         </p>
       )}
       {value !== undefined && children(value)}

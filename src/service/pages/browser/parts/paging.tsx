@@ -1,4 +1,5 @@
 import { setQuery, usePlace } from '../base/router.ts';
+import { Button } from './button.tsx';
 
 /** Pages of a list; the page is part of the address (`?page=…`). */
 export function Paging({ total, limit }: { total: number; limit: number }) {
@@ -9,15 +10,15 @@ export function Paging({ total, limit }: { total: number; limit: number }) {
   const turn = (to: number) => setQuery({ page: to === 1 ? null : to }, { replace: false });
   return (
     <nav class="paging" aria-label="Pages of the list">
-      <button type="button" disabled={page <= 1} onClick={() => turn(page - 1)}>
+      <Button isOff={page <= 1} onClick={() => turn(page - 1)}>
         Previous
-      </button>
+      </Button>
       <span>
         {(page - 1) * limit + 1} to {Math.min(total, page * limit)} of {total}
       </span>
-      <button type="button" disabled={page >= last} onClick={() => turn(page + 1)}>
+      <Button isOff={page >= last} onClick={() => turn(page + 1)}>
         Next
-      </button>
+      </Button>
     </nav>
   );
 }

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { bytes, milliseconds } from '../base/words.ts';
 import { useMay, useUser } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { Copy } from '../parts/copy.tsx';
 import { ask } from '../parts/dialog.tsx';
 import { Field } from '../parts/form/field.tsx';
@@ -88,13 +89,13 @@ export function TryIt({ operation, schemas }: { operation: Operation; schemas: S
         </Field>
       )}
       <div class="buttons">
-        <button
+        <Button
           type="submit"
           class={operation.method === 'DELETE' ? 'danger' : 'main'}
-          disabled={isBusy || refusal !== null}
+          isOff={isBusy || refusal !== null}
         >
           Send the request
-        </button>
+        </Button>
         {isBusy && (
           <button type="button" onClick={() => ending.current?.abort()}>
             Stop

@@ -1,3 +1,4 @@
+import { Button } from '../parts/button.tsx';
 import { saveAs } from '../parts/copy.tsx';
 import { useMemo, useState } from 'preact/hooks';
 import { useReloadOn } from '../base/live.ts';
@@ -61,13 +62,12 @@ export function Page() {
       <header class="page-head">
         <h1>Reports</h1>
         <div class="buttons">
-          <button
-            type="button"
-            disabled={rows.length === 0}
+          <Button
+            isOff={rows.length === 0}
             onClick={() => saveAs(toCsv(rows), { name: 'report.csv', type: 'text/csv' })}
           >
             Download as CSV
-          </button>
+          </Button>
         </div>
       </header>
       <Month tag={tag} chosen={own !== null && own.first === own.last ? own.first : null} />

@@ -1,6 +1,7 @@
 import { useLoad } from '../base/load.ts';
 import { get } from '../base/service.ts';
 import { useMay, useUser } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
 import { Form, useForm } from '../parts/form/form.tsx';
@@ -109,9 +110,9 @@ function AccountForm({
       message={form.message}
       onSubmit={() => void submit()}
       buttons={
-        <button type="submit" class="main" disabled={form.isBusy}>
+        <Button type="submit" class="main" isOff={form.isBusy}>
           Save
-        </button>
+        </Button>
       }
     >
       <h2>Account</h2>

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { Button } from '../parts/button.tsx';
 import { Copy } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { errorAt } from '../parts/form/field.tsx';
@@ -140,9 +141,9 @@ function KeyDialog({
         message={form.message}
         onSubmit={() => void submit()}
         buttons={
-          <button type="submit" class="main" disabled={form.isBusy}>
+          <Button type="submit" class="main" isOff={form.isBusy}>
             {apiKey === null ? 'Create key' : 'Save'}
-          </button>
+          </Button>
         }
       >
         <TextField

@@ -3,6 +3,7 @@ import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { get } from '../base/service.ts';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { CodeField } from '../parts/code/code.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
@@ -103,9 +104,9 @@ function SnippetForm({ snippet }: { snippet: Snippet | null }) {
         buttons={
           <>
             {mayWrite && (
-              <button type="submit" class="main" disabled={form.isBusy}>
+              <Button type="submit" class="main" isOff={form.isBusy}>
                 {snippet === null ? 'Create snippet' : 'Save'}
-              </button>
+              </Button>
             )}
             <button type="button" onClick={() => open(null)}>
               All snippets

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { errorAt } from '../parts/form/field.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
@@ -141,9 +142,9 @@ function VariableDialog({
         message={form.message}
         onSubmit={() => void submit()}
         buttons={
-          <button type="submit" class="main" disabled={form.isBusy}>
+          <Button type="submit" class="main" isOff={form.isBusy}>
             {variable === null ? 'Create variable' : 'Save'}
-          </button>
+          </Button>
         }
       >
         {variable === null && (

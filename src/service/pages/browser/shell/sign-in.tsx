@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { go, usePlace } from '../base/router.ts';
 import { Refused, SignedOut } from '../base/service.ts';
 import { signIn, useUser } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 
 /** Asks for an API key. The address stays, so that a link from an alert opens its page after the sign-in. */
 export function SignIn() {
@@ -52,9 +53,9 @@ export function SignIn() {
         <p id="key-error" class="error" role="alert">
           {error}
         </p>
-        <button type="submit" class="main" disabled={isBusy}>
+        <Button type="submit" class="main" isOff={isBusy}>
           Sign in
-        </button>
+        </Button>
         <p class="soft">
           The key stays on the service: this browser keeps a cookie that ends when you sign out.
         </p>

@@ -3,6 +3,7 @@ import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
+import { Button } from '../parts/button.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
@@ -102,9 +103,9 @@ function PageForm({ stored, reload }: { stored: StatusPage | null; reload: () =>
           onSubmit={() => void save()}
           buttons={
             mayWrite && (
-              <button type="submit" class="main" disabled={form.isBusy}>
+              <Button type="submit" class="main" isOff={form.isBusy}>
                 {stored === null ? 'Create status page' : 'Save'}
-              </button>
+              </Button>
             )
           }
         >

@@ -3,6 +3,7 @@ import { useLoad } from '../base/load.ts';
 import { go } from '../base/router.ts';
 import { useMay } from '../base/user.ts';
 import type { PageProps } from '../base/page.ts';
+import { Button } from '../parts/button.tsx';
 import { ChecksField } from '../parts/check-search.tsx';
 import { sayDone } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
@@ -63,9 +64,9 @@ function ServiceForm({ stored }: { stored: Service | null }) {
         onSubmit={() => void save()}
         buttons={
           mayWrite && (
-            <button type="submit" class="main" disabled={form.isBusy}>
+            <Button type="submit" class="main" isOff={form.isBusy}>
               {stored === null ? 'Create service' : 'Save'}
-            </button>
+            </Button>
           )
         }
       >

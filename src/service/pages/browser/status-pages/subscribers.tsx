@@ -1,6 +1,7 @@
 import { send } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { useMay } from '../base/user.ts';
+import { Button } from '../parts/button.tsx';
 import { sayDone, sayFailed } from '../parts/messages.tsx';
 import { Shown } from '../parts/notice.tsx';
 import { AsText } from '../parts/form/as-text.tsx';
@@ -62,9 +63,9 @@ export function Subscribers({ pageId }: { pageId: string }) {
           message={form.message}
           onSubmit={() => void add()}
           buttons={
-            <button type="submit" disabled={form.isBusy}>
+            <Button type="submit" isOff={form.isBusy}>
               Ask to subscribe
-            </button>
+            </Button>
           }
         >
           <TextField
