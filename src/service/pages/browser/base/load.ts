@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { SignedOut } from './service.ts';
+import { Refused, repeatAfterMs, SignedOut } from './service.ts';
 import { forgetUser } from './user.ts';
 
 /** Reading data for a component. */
@@ -17,6 +17,7 @@ export type Loaded<Value> = {
 
 /**
  * Reads a value, and again when `key` changes; null reads nothing. An answer that a newer one has overtaken is dropped.
+ * A read that the service did not answer is repeated, and one that it limited when the service takes it again.
  * With `keep`, the old value stays while the next one is read; otherwise it goes at once, as for another check's page.
  */
 export function useLoad<Value>(
@@ -36,8 +37,12 @@ export function useLoad<Value>(
   const [turn, setTurn] = useState(0);
   const latest = useRef(read);
   latest.current = read;
+  /** While the service limits the requests: another one would only be refused. */
+  const isLimited = useRef(false);
   useEffect(() => {
+    isLimited.current = false;
     if (key === null) return;
+    let again: ReturnType<typeof setTimeout> | undefined;
     const ending = new AbortController();
     setState((before) =>
       before.key === key || keep ? { ...before, isLoading: true } : { key, isLoading: true },
@@ -55,11 +60,20 @@ export function useLoad<Value>(
           error: error instanceof Error ? error : new Error(String(error)),
           isLoading: false,
         }));
+        const ms = repeatAfterMs(error);
+        if (ms === null) return;
+        isLimited.current = error instanceof Refused;
+        again = setTimeout(() => setTurn((number) => number + 1), ms);
       },
     );
-    return () => ending.abort();
+    return () => {
+      ending.abort();
+      clearTimeout(again);
+    };
   }, [key, turn]);
-  const reload = useCallback(() => setTurn((number) => number + 1), []);
+  const reload = useCallback(() => {
+    if (!isLimited.current) setTurn((number) => number + 1);
+  }, []);
   const set = useCallback(
     (change: (value: Value) => Value) =>
       setState((before) =>

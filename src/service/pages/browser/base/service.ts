@@ -4,15 +4,34 @@
 export class SignedOut extends Error {}
 /** The service did not answer, or a proxy answered in its place. */
 export class Unreachable extends Error {}
-/** The service refused a request. `attributes` names the fields and their errors. */
+/**
+ * The service refused a request. `attributes` names the fields and their errors. `retryAfterMs`: when the service takes it
+ * again, as after too many requests.
+ */
 export class Refused extends Error {
   readonly status: number;
   readonly attributes: { readonly [field: string]: readonly string[] };
-  constructor(status: number, message: string, attributes: Refused['attributes']) {
+  readonly retryAfterMs: number | null;
+  constructor(
+    status: number,
+    message: string,
+    attributes: Refused['attributes'],
+    retryAfterMs: number | null = null,
+  ) {
     super(message);
     this.status = status;
     this.attributes = attributes;
+    this.retryAfterMs = retryAfterMs;
   }
+}
+
+/** Between attempts while the service does not answer. */
+const unreachableMs = 4_000;
+
+/** When to repeat a read that failed; null = not by itself, because it would fail again. */
+export function repeatAfterMs(error: unknown): number | null {
+  if (error instanceof Unreachable) return unreachableMs;
+  return error instanceof Refused ? error.retryAfterMs : null;
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -45,7 +64,9 @@ async function errorOf(answer: Response): Promise<Error> {
     return new Unreachable(`The service cannot be reached: status ${answer.status}.`);
   if (answer.status === 401) return new SignedOut(body.message);
   const attributes = 'attributes' in body && typeof body.attributes === 'object' ? body.attributes : null;
-  return new Refused(answer.status, body.message, (attributes ?? {}) as Refused['attributes']);
+  const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
+  const retryAfterMs = Number.isFinite(seconds) ? Math.max(1, seconds) * 1000 : null;
+  return new Refused(answer.status, body.message, (attributes ?? {}) as Refused['attributes'], retryAfterMs);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get, send, SignedOut } from './service.ts';
+import { get, repeatAfterMs, send, SignedOut } from './service.ts';
 
 /** The signed-in user: the account and the role of the API key with which the session began. */
 
@@ -45,7 +45,7 @@ export async function readUser(): Promise<void> {
     isUnreachable = true;
     change(user);
     clearTimeout(again);
-    again = setTimeout(() => void readUser(), againMs);
+    again = setTimeout(() => void readUser(), repeatAfterMs(error) ?? againMs);
   }
 }
 

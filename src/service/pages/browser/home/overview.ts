@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { LiveEvent } from '../base/live-event.ts';
 import { useLive } from '../base/live.ts';
-import { get, SignedOut } from '../base/service.ts';
+import { get, Refused, repeatAfterMs, SignedOut } from '../base/service.ts';
 import { forgetUser } from '../base/user.ts';
 import { afterEvents, withKnown } from './live-entries.ts';
 import type { Entry, Overview } from './types.ts';
@@ -37,13 +37,17 @@ export function useOverview(path: string): List {
   latest.current = held;
   const isReadingMore = useRef(false);
 
-  const failed = (reason: unknown, signal?: AbortSignal) => {
-    if (signal?.aborted) return;
+  /** While the service limits the requests: another one would only be refused. */
+  const isLimited = useRef(false);
+
+  const failed = (reason: unknown) => {
     if (reason instanceof SignedOut) return forgetUser();
     setError(reason instanceof Error ? reason : new Error(String(reason)));
   };
 
   useEffect(() => {
+    isLimited.current = false;
+    let again: ReturnType<typeof setTimeout> | undefined;
     const ending = new AbortController();
     const { signal } = ending;
     const before = latest.current;
@@ -62,12 +66,24 @@ export function useOverview(path: string): List {
           return { path, pages: isSameList ? Math.max(old.pages, pages) : 1, value: { ...first, entries } };
         });
       },
-      (reason: unknown) => failed(reason, signal),
+      (reason: unknown) => {
+        if (signal.aborted) return;
+        failed(reason);
+        const ms = repeatAfterMs(reason);
+        if (ms === null) return;
+        isLimited.current = reason instanceof Refused;
+        again = setTimeout(() => setTurn((number) => number + 1), ms);
+      },
     );
-    return () => ending.abort();
+    return () => {
+      ending.abort();
+      clearTimeout(again);
+    };
   }, [path, turn]);
 
-  const reload = useCallback(() => setTurn((number) => number + 1), []);
+  const reload = useCallback(() => {
+    if (!isLimited.current) setTurn((number) => number + 1);
+  }, []);
   useChanges(reload, (events) =>
     setHeld((old) => {
       if (old === null) return old;
