@@ -10,6 +10,7 @@ import { errorResponses } from '../http/fields/api-errors.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import { readBuckets, widthOf } from './buckets.ts';
 import { findMarks } from './marks.ts';
+import { percentilesOf, readPercentiles } from './percentiles.ts';
 import { TimelineQuery } from './schema.ts';
 import { listRuns } from './statements.ts';
 
@@ -45,6 +46,10 @@ export function registerTimeline(
       const count = [...buckets.values()].flat().reduce((sum, bucket) => sum + bucket.count, 0);
       const hasRuns = count <= maxRuns && range.from.getTime() >= oldestRaw;
       const runs = hasRuns ? await listRuns(db, { checkId: check.id, range, limit: maxRuns }) : null;
+      const percentiles =
+        runs === null
+          ? await readPercentiles(db, { check, range, now: time, oldestRaw })
+          : percentilesOf(runs);
       return {
         checkId: check.id,
         checkType: check.checkType,
@@ -54,6 +59,7 @@ export function registerTimeline(
         series: [...buckets]
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .map(([location, own]) => ({ location: byLocation ? location : null, buckets: own })),
+        percentiles,
         phasesSampled: false,
         runs:
           runs?.map((run) => ({

@@ -56,6 +56,15 @@ const Bucket = Type.Object({
 });
 export type Bucket = Static<typeof Bucket>;
 
+const Percentiles = Type.Object(
+  { p50: Milliseconds, p95: Milliseconds, p99: Milliseconds },
+  {
+    description:
+      'Of the response times of all passed, degraded and failed runs of the range: exact if `runs` is set, and otherwise within 1 %.',
+  },
+);
+export type Percentiles = Static<typeof Percentiles>;
+
 const Run = Type.Object({
   id: Type.String({ format: 'uuid' }),
   startedAt: moment,
@@ -92,6 +101,7 @@ export const Timeline = open(
           buckets: Type.Array(Bucket, { description: 'Oldest first; hours without any run are left out.' }),
         }),
       ),
+      percentiles: Percentiles,
       phasesSampled: Type.Boolean({ description: 'False: the phases are averages of all runs.' }),
       runs: Nullable(Type.Array(Run), { description: 'Each run, oldest first, if there are at most 1,000.' }),
       marks: Type.Array(Mark),

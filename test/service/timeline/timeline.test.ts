@@ -20,6 +20,7 @@ type Timeline = {
   bucketSeconds: number;
   series: { location: string | null; buckets: Bucket[] }[];
   runs: { id: string; location: string; phases: { [phase: string]: number } | null }[] | null;
+  percentiles: { p50: number | null; p95: number | null; p99: number | null };
   marks: { at: string; until?: string | null; kind: string; text: string; id: string; project?: string }[];
 };
 
@@ -98,6 +99,34 @@ describe.each(databases)('the timeline ($name)', (database) => {
         60,
         [2],
       ]);
+    });
+
+    test('percentiles are those of all runs of the range, also when there are too many runs to list', async () => {
+      const checkId = await bench.create('URL');
+      // The slow hour has a twentieth of the runs, so p95 is fast. The mean of the hours would be 595 ms.
+      const runs: Run[] = Array.from({ length: 1_200 }, (_, at) => ({
+        at: hour - (1 + (at % 20)) * hourMs + at,
+        responseTime: at % 20 === 3 ? 10_000 : 100,
+      }));
+      await bench.store(checkId, 'URL', runs);
+      const near = (value: number) => expect.closeTo(value, value === 100 ? 0 : -2.5);
+      for (const query of ['points=30', 'points=200', 'points=30&groupBy=location']) {
+        const { runs: listed, percentiles } = await timeline(checkId, query);
+        expect(listed).toBe(null);
+        expect(percentiles).toEqual({ p50: near(100), p95: near(100), p99: near(10_000) });
+      }
+      await bench.rollUp();
+      const rolledUp = await timeline(checkId, 'points=200');
+      expect(rolledUp.percentiles).toEqual({ p50: near(100), p95: near(100), p99: near(10_000) });
+      const ofOneHour = `from=${(hour - 4 * hourMs) / 1000}&to=${(hour - 3 * hourMs) / 1000}`;
+      const exact = await timeline(checkId, ofOneHour);
+      expect(exact.runs).toHaveLength(60);
+      expect(exact.percentiles).toEqual({ p50: 10_000, p95: 10_000, p99: 10_000 });
+      expect((await timeline(await bench.create('URL'))).percentiles).toEqual({
+        p50: null,
+        p95: null,
+        p99: null,
+      });
     });
 
     test.each([

@@ -34,6 +34,12 @@ export type Timeline = {
   readonly to: string;
   readonly bucketSeconds: number;
   readonly series: readonly { readonly location: string | null; readonly buckets: readonly Bucket[] }[];
+  /** Of the whole time. */
+  readonly percentiles: {
+    readonly p50: number | null;
+    readonly p95: number | null;
+    readonly p99: number | null;
+  };
   readonly runs:
     | readonly { id: string; startedAt: string; status: string; responseTime: number; location: string }[]
     | null;
@@ -69,31 +75,17 @@ export function linkOfMark({ kind, id, at, project }: Mark, checkId: string): st
   return kind === 'maintenance' ? `/maintenance/${id}` : undefined;
 }
 
-/** Figures of the whole time. Percentiles are exact if each run is known, and otherwise weighted means of the buckets. */
-export function figuresOf({ series, runs }: Timeline) {
+/** Figures of the whole time. */
+export function figuresOf({ series, percentiles }: Timeline) {
   const buckets = series.flatMap((one) => one.buckets);
   const sum = (of: (bucket: Bucket) => number) => buckets.reduce((total, bucket) => total + of(bucket), 0);
   const failed = sum((bucket) => bucket.failed);
   const known = sum((bucket) => bucket.passed + bucket.degraded) + failed;
-  const times = (runs ?? [])
-    .filter(({ status }) => ['passed', 'degraded', 'failed'].includes(status))
-    .map(({ responseTime }) => responseTime)
-    .sort((a, b) => a - b);
-  const at = (share: number, of: (bucket: Bucket) => number | null): number | null => {
-    if (times.length > 0)
-      return times[Math.min(times.length - 1, Math.ceil(times.length * share) - 1)] ?? null;
-    const withTimes = buckets.filter((bucket) => of(bucket) !== null);
-    const weight = withTimes.reduce((total, bucket) => total + bucket.count, 0);
-    if (weight === 0) return null;
-    return withTimes.reduce((total, bucket) => total + (of(bucket) ?? 0) * bucket.count, 0) / weight;
-  };
   return {
     count: sum((bucket) => bucket.count),
     failed,
     retries: sum((bucket) => bucket.retries),
     availability: known === 0 ? null : ((known - failed) / known) * 100,
-    p50: at(0.5, ({ p50 }) => p50),
-    p95: at(0.95, ({ p95 }) => p95),
-    p99: at(0.99, ({ p99 }) => p99),
+    ...percentiles,
   };
 }
