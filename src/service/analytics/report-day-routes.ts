@@ -9,6 +9,7 @@ import { checksWithGroups } from '../checks/storage/effective-checks.ts';
 import type { Queryable } from '../db/database.ts';
 import { csv, csvQuery } from './schema.ts';
 import type { TimeRange } from './ranges.ts';
+import { shareOf } from '../../rounding.ts';
 
 /** Availability of all checks together by day, for a month at a glance. */
 
@@ -85,7 +86,7 @@ export function registerReportDays(api: PublicApi, { db, now }: Pick<ApiDeps, 'd
         day,
         runs,
         failed: runs - up,
-        availability: runs === 0 ? null : Math.floor((up / runs) * 10_000) / 100,
+        availability: shareOf(up, runs),
       }));
     },
   );

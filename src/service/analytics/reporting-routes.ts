@@ -13,7 +13,7 @@ import { errorResponses } from '../http/fields/api-errors.ts';
 import { paginationFields } from '../http/fields/pagination.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { dayMs } from '../../durations.ts';
-import { rounded } from '../../rounding.ts';
+import { rounded, shareOf } from '../../rounding.ts';
 
 const Milliseconds = Nullable(Type.Number({ description: 'Milliseconds; null: nothing was measured.' }));
 
@@ -126,7 +126,7 @@ export function registerReporting(
           deactivated: check.deactivated,
           tags: check.tags,
           aggregate: {
-            successRatio: row === undefined || row.runs === 0 ? null : rounded((row.up / row.runs) * 100, 4),
+            successRatio: row === undefined ? null : shareOf(row.up, row.runs, 4),
             avg: roundedOrNull(row?.avg),
             p95: roundedOrNull(row?.p95),
             p99: roundedOrNull(row?.p99),

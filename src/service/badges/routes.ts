@@ -17,6 +17,7 @@ import { stateOf, type Badge } from './badge.ts';
 import { sendBadge, StyleFields, styleFields, svg } from './image.ts';
 import { registerPageBadge } from './page-badge.ts';
 import { dayMs } from '../../durations.ts';
+import { shareOf } from '../../rounding.ts';
 
 /**
  * Badges for web pages that cannot send an API key. A check's badge is public, because its id cannot be guessed.
@@ -41,7 +42,7 @@ const percent = (checks: readonly BadgeCheck[]): number | null => {
   const runs = checks.reduce((sum, check) => sum + check.runs, 0);
   const up = checks.reduce((sum, check) => sum + check.up, 0);
   // Never rounded up to 100.
-  return runs === 0 ? null : Math.floor((up / runs) * 10_000) / 100;
+  return shareOf(up, runs);
 };
 
 const mean = (times: readonly number[]): number | null =>

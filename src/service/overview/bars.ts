@@ -1,5 +1,5 @@
 import { dayMs, hourMs } from '../../durations.ts';
-import { rounded } from '../../rounding.ts';
+import { rounded, shareOf } from '../../rounding.ts';
 import { rolledUpHours } from '../analytics/spans.ts';
 import type { Queryable } from '../db/database.ts';
 import {
@@ -88,7 +88,7 @@ function availabilityOf(hours: readonly HourCounts[]): number | null {
     up += passed + degraded;
     runs += passed + degraded + failed;
   }
-  return runs === 0 ? null : Math.floor((up / runs) * 10_000) / 100;
+  return shareOf(up, runs);
 }
 
 /** Builds the bars. Missed runs of one record are spread evenly over its time. */

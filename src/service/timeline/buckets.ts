@@ -1,5 +1,5 @@
 import { dayMs, hourMs, minuteMs } from '../../durations.ts';
-import { rounded } from '../../rounding.ts';
+import { rounded, shareOf } from '../../rounding.ts';
 import { measured } from '../analytics/measures.ts';
 import type { TimeRange } from '../analytics/ranges.ts';
 import { rolledUpHours, spansOf } from '../analytics/spans.ts';
@@ -155,8 +155,7 @@ const emptyBucket = (time: number): Bucket => ({
 
 /** Cut to two places, so that 100 means all. */
 function availabilityOf({ passed, degraded, failed }: Bucket): number | null {
-  const runs = passed + degraded + failed;
-  return runs === 0 ? null : Math.floor(((passed + degraded) / runs) * 10_000) / 100;
+  return shareOf(passed + degraded, passed + degraded + failed);
 }
 
 /** The moments of a record of missed runs that are in the range. */

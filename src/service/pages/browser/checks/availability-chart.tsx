@@ -1,15 +1,13 @@
 import { useMemo } from 'preact/hooks';
 import { go } from '../base/router.ts';
 import { withQuery } from '../base/service.ts';
+import { percent } from '../base/words.ts';
 import { Chart } from '../charts/chart.tsx';
 import type { PlotContent } from '../charts/plot.ts';
 import { showRange } from '../charts/range.tsx';
 import type { Timeline } from './timeline.ts';
 
 const seconds = (iso: string) => Date.parse(iso) / 1000;
-/** Cut, so that a time with a failure never has 100 %. */
-const percent = (value: number) =>
-  value === 100 ? '100 %' : `${(Math.floor(value * 100) / 100).toFixed(value > 99 ? 2 : 1)} %`;
 
 /** The availability over the shown time. A click on a time with failures lists them. */
 export function AvailabilityChart({ checkId, timeline }: { checkId: string; timeline: Timeline }) {

@@ -2,7 +2,7 @@ import { get, withQuery } from '../base/service.ts';
 import { useLoad } from '../base/load.ts';
 import { useReloadOn } from '../base/live.ts';
 import { usePlace } from '../base/router.ts';
-import { milliseconds } from '../base/words.ts';
+import { milliseconds, percent } from '../base/words.ts';
 import { RangePicker, rangeOf } from '../charts/range.tsx';
 import { Bars } from '../parts/bars.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
@@ -13,9 +13,6 @@ import { Happenings } from './happenings.tsx';
 import { ResponseCharts } from './response-charts.tsx';
 import { figuresOf, timelinePath, type Timeline } from './timeline.ts';
 import type { Check, InShort } from './types.ts';
-
-/** A time with a failure never has 100 %. */
-const percent = (value: number) => `${(value === 100 ? value : Math.min(99.99, value)).toFixed(2)} %`;
 
 /** Charts of the check over any time, with what happened to it. */
 export function Overview({ check, inShort }: { check: Check; inShort: InShort | null }) {
@@ -46,10 +43,7 @@ export function Overview({ check, inShort }: { check: Check; inShort: InShort | 
           return (
             <>
               <div class="figures">
-                <Figure
-                  title="Availability"
-                  value={figures.availability === null ? '–' : percent(figures.availability)}
-                />
+                <Figure title="Availability" value={percent(figures.availability)} />
                 <Figure title="Runs" value={String(figures.count)} />
                 <Figure title="Failed" value={String(figures.failed)} href={failedRuns(check.id, timeline)} />
                 <Figure title="Retries" value={String(figures.retries)} />

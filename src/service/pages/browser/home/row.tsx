@@ -1,4 +1,5 @@
 import { setQuery } from '../base/router.ts';
+import { percent } from '../base/words.ts';
 import { Bars } from '../parts/bars.tsx';
 import { pure } from '../parts/pure.ts';
 import { StatusMark } from '../parts/status.tsx';
@@ -8,9 +9,6 @@ import type { Entry } from './types.ts';
 
 /** One check of the list. It is drawn again only when its entry is another object. */
 
-/** A check that has failed never has 100 %. */
-const percent = (value: number) =>
-  value === 100 ? '100 %' : `${Math.min(99.99, value).toFixed(value > 99 ? 2 : 1)} %`;
 const milliseconds = (value: number) => (value < 10_000 ? `${Math.round(value)} ms` : lasting(value));
 const shownTags = 3;
 
