@@ -60,7 +60,7 @@ export function Page({ params }: PageProps) {
                   </>
                 )}
               </Shown>
-              <QueueOverTime id={shown.id} />
+              <QueueOverTime id={shown.id} load={load.value} />
               <MissedRuns id={shown.id} missed={load.value?.missedRuns} />
             </>
           )}

@@ -1,18 +1,12 @@
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
-import { get, withQuery } from '../base/service.ts';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { lasting, moment } from '../parts/time.tsx';
-import { locationsPath } from './types.ts';
+import { continueSamples, readSamples } from './queue-samples.ts';
+import { waiting, type LocationLoad } from './types.ts';
 
 /** How many jobs waited at a location, and how long, over time. */
-
-type Metrics = {
-  readonly timestamps: readonly string[];
-  readonly queueSize: readonly number[];
-  readonly oldestScheduledCheckRun: readonly number[];
-};
 
 const ranges = [
   { id: '24h', title: '24 h', seconds: 86_400 },
@@ -25,19 +19,18 @@ const ranges = [
 export const rangeOfQueue = (query: URLSearchParams) =>
   ranges.find((one) => one.id === query.get('range')) ?? ranges[0];
 
-export function QueueOverTime({ id }: { id: string }) {
+/** `load`: the latest figures of the location, which continue the samples. */
+export function QueueOverTime({ id, load }: { id: string; load: LocationLoad | undefined }) {
   const { query } = usePlace();
-  const range = rangeOfQueue(query);
-  // Read again with each change of the range only: the route allows 300 requests a day.
-  const loaded = useLoad(
-    `${id} ${range.id}`,
-    (signal) => {
-      const to = Math.floor(Date.now() / 1000);
-      const path = withQuery(`${locationsPath}/${id}/metrics`, { from: to - range.seconds, to });
-      return get<Metrics>(path, signal);
-    },
-    { keep: true },
-  );
+  const { id: name, seconds } = rangeOfQueue(query);
+  const loaded = useLoad(`${id} ${name}`, (signal) => readSamples(id, seconds, signal), { keep: true });
+  const { set, reload } = loaded;
+  useEffect(() => {
+    if (load === undefined) return;
+    const samples = continueSamples(id, seconds, waiting(load));
+    if (samples === 'old') reload();
+    else if (samples !== null) set(() => samples);
+  }, [load, id, seconds, set, reload]);
   return (
     <section class="card" aria-labelledby="queue">
       <div class="line">
@@ -45,7 +38,7 @@ export function QueueOverTime({ id }: { id: string }) {
         <label>
           <span class="hidden-text">Range of the queue</span>
           <select
-            value={range.id}
+            value={name}
             onChange={({ currentTarget: { value } }) =>
               setQuery({ range: value === ranges[0].id ? null : value })
             }
