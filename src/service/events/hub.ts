@@ -34,6 +34,8 @@ const maxOfKey = 20;
 const ringSize = 5_000;
 /** Events are collected for this long, so that a burst is one write. */
 const batchMs = 100;
+/** Between two writes. To wake an open page for each of many runs costs it more than to draw what changed. */
+const writeEveryMs = 1_000;
 /** `beat`: between two signs of life. `settle`: how long the first stream waits for transactions that began before it. */
 const standardTimes = { beatMs: 15_000, settleMs: 1_000 };
 const settleStepMs = 50;
@@ -57,6 +59,7 @@ export function createEventHub({
   const streams = new Set<EventStream>();
   let pending: ReturnType<typeof ring.add>[] = [];
   let flushing: NodeJS.Timeout | undefined;
+  let flushedAt = -Infinity;
   let beating: NodeJS.Timeout | undefined;
   let lingering: NodeJS.Timeout | undefined;
   let listening: Promise<() => Promise<void>> | null = null;
@@ -73,11 +76,17 @@ export function createEventHub({
 
   function publish(event: PublishedEvent): void {
     pending.push(ring.add(event));
-    flushing ??= setTimeout(flush, batchMs);
+    flushSoon();
+  }
+
+  /** A change after a quiet second is sent almost at once; others wait for those that follow. */
+  function flushSoon(): void {
+    flushing ??= setTimeout(flush, Math.max(batchMs, flushedAt + writeEveryMs - performance.now()));
   }
 
   function flush(): void {
     flushing = undefined;
+    flushedAt = performance.now();
     const events = pending;
     pending = [];
     const byAccount = new Map<string, typeof events>();
@@ -92,7 +101,7 @@ export function createEventHub({
       if (own.length > 0 || stream.isBusy()) stream.deliver(own, ring.newest());
       isBusy ||= stream.isBusy();
     }
-    if (isBusy) flushing ??= setTimeout(flush, batchMs);
+    if (isBusy) flushSoon();
   }
 
   function onNotification(payload: string): void {

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createEventHub } from '../../../src/service/events/hub.ts';
 import { createStream } from '../../../src/service/events/stream.ts';
@@ -7,6 +8,7 @@ import type { Db } from '../../../src/service/db/database.ts';
 import { addCheck, addLocation } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
 import { startTestService, type TestService } from '../../helpers/service/service.ts';
+import { storeRuns } from '../../helpers/service/stored-results.ts';
 
 /** Who may keep a stream, and what the hub itself looks for. */
 
@@ -83,16 +85,20 @@ describe.each(databases)('streams of events ($name)', (database) => {
       async function open(access: { apiKeyId: string; sessionId: string | null }) {
         let text = '';
         let isOver = false;
+        const writes: { at: number; part: string }[] = [];
         const sink = {
           writableLength: 0,
-          write: (part: string) => (text += part),
+          write: (part: string) => {
+            writes.push({ at: performance.now(), part });
+            text += part;
+          },
           end: () => (isOver = true),
           destroy: () => undefined,
         };
         const accountId = near.account.id;
         await hub.admit(access.apiKeyId);
         hub.add(createStream(sink, { accountId, ...access, checkId: null, clock: () => 0 }), null);
-        return { text: () => text, isOver: () => isOver };
+        return { text: () => text, isOver: () => isOver, writes };
       }
       return {
         open,
@@ -115,6 +121,26 @@ describe.each(databases)('streams of events ($name)', (database) => {
         apiKeyId,
       ]);
       await vi.waitFor(() => expect(own.isOver()).toBe(true), patient);
+      await hub.close();
+    });
+
+    test('the events of a second are one write, so that many runs do not wake a page for each', async () => {
+      const { id: apiKeyId } = await makeKey();
+      const checkId = await addCheck(db, { accountId: near.account.id, now: Date.now() });
+      const hub = await fastHub();
+      const stream = await hub.open({ apiKeyId, sessionId: null });
+      await vi.waitFor(() => expect(stream.text()).toContain(': still here'), patient);
+      const begin = performance.now();
+      for (let run = 0; run < 15; run += 1) {
+        await storeRuns(db, { accountId: near.account.id, checkId, noted: false }, [{ at: Date.now() }]);
+        await delay(100);
+      }
+      const passed = performance.now() - begin;
+      await vi.waitFor(() => expect(stream.text().split('event: run')).toHaveLength(16), patient);
+      const writes = stream.writes.filter(({ part }) => part.includes('event:'));
+      expect(writes.length).toBeLessThanOrEqual(Math.ceil(passed / 1_000) + 1);
+      for (const [at, { at: time }] of writes.entries())
+        if (at > 0) expect(time - (writes[at - 1]?.at ?? 0)).toBeGreaterThan(990);
       await hub.close();
     });
 

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { LiveEvent } from '../base/live-event.ts';
 import { useLive } from '../base/live.ts';
 import { get, Refused, repeatAfterMs, SignedOut } from '../base/service.ts';
@@ -11,7 +11,8 @@ import type { Entry, Overview } from './types.ts';
 const pageSize = 100;
 /** The first entries are read again after a change; what was loaded below them only follows the events. */
 const renewedPages = 4;
-const flushMs = 1_000;
+/** The service sends the runs of a second together. */
+const flushMs = 100;
 /** Soon after a change of a state or a check; after runs, whose figures change little. */
 const soonMs = 2_000;
 const laterMs = 60_000;
@@ -36,6 +37,9 @@ export function useOverview(path: string): List {
   const latest = useRef<Held | null>(null);
   latest.current = held;
   const isReadingMore = useRef(false);
+  const isReading = useRef(false);
+  const shown = useRef<ReadonlySet<unknown>>(new Set());
+  shown.current = useMemo(() => new Set(held?.value.entries.map(({ id }) => id)), [held?.value.entries]);
 
   /** While the service limits the requests: another one would only be refused. */
   const isLimited = useRef(false);
@@ -52,11 +56,13 @@ export function useOverview(path: string): List {
     const { signal } = ending;
     const before = latest.current;
     const isSame = before?.path === path;
+    isReading.current = true;
     const pages = isSame ? Math.min(before.pages, renewedPages) : 1;
     Promise.all(Array.from({ length: pages }, (_, at) => readPage(path, at + 1, signal))).then(
       (answers) => {
         const [first] = answers;
         if (signal.aborted || first === undefined) return;
+        isReading.current = false;
         setError(undefined);
         setHeld((old) => {
           const isSameList = old?.path === path;
@@ -68,6 +74,7 @@ export function useOverview(path: string): List {
       },
       (reason: unknown) => {
         if (signal.aborted) return;
+        isReading.current = false;
         failed(reason);
         const ms = repeatAfterMs(reason);
         if (ms === null) return;
@@ -84,13 +91,17 @@ export function useOverview(path: string): List {
   const reload = useCallback(() => {
     if (!isLimited.current) setTurn((number) => number + 1);
   }, []);
-  useChanges(reload, (events) =>
-    setHeld((old) => {
-      if (old === null) return old;
-      const value = afterEvents(old.value, events);
-      return value === old.value ? old : { ...old, value };
-    }),
-  );
+  useChanges({
+    reload,
+    // Most events are about checks further down, which are not loaded. What is being read may have one of them.
+    isShown: (checkId) => isReading.current || isReadingMore.current || shown.current.has(checkId),
+    apply: (events) =>
+      setHeld((old) => {
+        if (old === null) return old;
+        const value = afterEvents(old.value, events);
+        return value === old.value ? old : { ...old, value };
+      }),
+  });
 
   const hasMore = held !== null && held.path === path && held.pages * pageSize < held.value.length;
   const more = useCallback(() => {
@@ -127,7 +138,15 @@ function distinct(entries: readonly Entry[]): Entry[] {
 }
 
 /** Collects events, so that a burst is one drawing, and reads again when they do not tell everything. */
-function useChanges(reload: () => void, apply: (events: readonly LiveEvent[]) => void): void {
+function useChanges({
+  reload,
+  isShown,
+  apply,
+}: {
+  reload: () => void;
+  isShown: (checkId: unknown) => boolean;
+  apply: (events: readonly LiveEvent[]) => void;
+}): void {
   const events = useRef<LiveEvent[]>([]);
   const flushing = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const reloading = useRef<{ timer: ReturnType<typeof setTimeout>; at: number } | null>(null);
@@ -143,7 +162,7 @@ function useChanges(reload: () => void, apply: (events: readonly LiveEvent[]) =>
   };
   useLive(['run', 'state', 'check', 'location'], (event) => {
     reloadIn(event.type === 'run' || event.type === 'location' ? laterMs : soonMs);
-    if (event.type !== 'run' && event.type !== 'state') return;
+    if ((event.type !== 'run' && event.type !== 'state') || !isShown(event.checkId)) return;
     events.current.push(event);
     flushing.current ??= setTimeout(() => {
       flushing.current = undefined;
