@@ -7,6 +7,7 @@ import { useLive } from '../base/live.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { milliseconds } from '../base/words.ts';
 import { hasRange, RangePicker, rangeOf } from '../charts/range.tsx';
+import { Button } from '../parts/button.tsx';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { Status } from '../parts/status.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -110,9 +111,9 @@ export function Runs({ check }: { check: Check }) {
       <RangePicker withAll />
       <div role="status">
         {fresh > 0 && (
-          <button type="button" onClick={show}>
+          <Button onClick={show}>
             {fresh} new {fresh === 1 ? 'run' : 'runs'}
-          </button>
+          </Button>
         )}
       </div>
       <Shown of={first} what="the runs">
@@ -164,8 +165,7 @@ export function Runs({ check }: { check: Check }) {
         }
       </Shown>
       {nextId !== null && (
-        <button
-          type="button"
+        <Button
           onClick={() =>
             void get<Page>(address(nextId)).then(
               // Another filter may have been chosen meanwhile.
@@ -175,7 +175,7 @@ export function Runs({ check }: { check: Check }) {
           }
         >
           Show older runs
-        </button>
+        </Button>
       )}
     </section>
   );
