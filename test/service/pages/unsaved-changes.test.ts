@@ -40,7 +40,7 @@ async function open(path: string): Promise<void> {
   await page.goto(`${api.url}${path}`);
 }
 const asked = (times: number) =>
-  expect.poll(() => questions).toEqual(new Array(times).fill('Leave without saving?'));
+  expect.poll(() => questions).toEqual(Array.from({ length: times }, () => 'Leave without saving?'));
 
 describe.skipIf(!hasChromium)('unsaved changes', { timeout: 60_000 }, () => {
   it('of a location are kept from its other tabs, from Back and from Forward', async () => {

@@ -45,9 +45,8 @@ export function every({
   return frequency === 0 ? `every ${frequencyOffset ?? 10} s` : `every ${frequency} min`;
 }
 
-/** A share in percent, cut to two places: with a failed run, it is never 100 %. */
+/** A share in percent, rounded to two places. With a failed run, it is at most 99.99 %. */
 export function percent(value: number | null | undefined): string {
   if (typeof value !== 'number') return '–';
-  // A little more than the value, because 99.99 * 100 is less than 9999 in binary.
-  return value >= 100 ? '100 %' : `${(Math.floor(value * 100 + 1e-6) / 100).toFixed(2)} %`;
+  return value >= 100 ? '100 %' : `${Math.min(99.99, value).toFixed(2)} %`;
 }
