@@ -26,6 +26,7 @@ import {
   watchAttacks,
   type ApiDocument,
 } from './hostile.ts';
+import { openPage } from './open-page.ts';
 
 /**
  * Stored attacks: hostile texts in every text field that the API takes, and in all that comes from agents and their
@@ -199,8 +200,8 @@ beforeAll(async () => {
       userImpact: payload,
       rootCause: payload,
       codeFix: payload,
-      evidence: [payload],
-      referenceLinks: ['javascript:fired(10)'],
+      evidence: [{ description: payload }],
+      referenceLinks: [{ url: 'javascript:fired(10)', title: payload }],
     },
   ]);
   await db.query(
@@ -258,6 +259,7 @@ function addresses(): [address: string, shows: string[]][] {
     [`${location}?tab=keys`, locations],
     [`${location}?tab=settings`, locations],
     ['/settings', ['/v1/api-keys']],
+    ['/settings?tab=variables', []],
     ['/settings?tab=snippets', []],
     ['/settings?tab=certificates', []],
     ['/settings?tab=account', []],
@@ -266,29 +268,7 @@ function addresses(): [address: string, shows: string[]][] {
   ];
 }
 
-/**
- * Opens a page, and all that is folded in it but the JSON of a whole result. Returns its texts, and those of its fields.
- * A new document each time: what is seen belongs to no page before it.
- */
-async function opened(page: Page, address: string): Promise<string> {
-  await page.goto(api.url + address);
-  const isLoaded = () =>
-    expect
-      .poll(
-        () =>
-          page.evaluate(
-            "document.querySelector('main h1, main h2') !== null && document.querySelector('main .loading') === null",
-          ),
-        { timeout: 60_000, message: `${address} is loaded` },
-      )
-      .toBe(true);
-  await isLoaded();
-  await page.evaluate("for (const one of document.querySelectorAll('details:not(.card)')) one.open = true");
-  await isLoaded();
-  return page.evaluate<string>(
-    `document.body.innerText + [...document.querySelectorAll('input, textarea, option')].map(({ value, text }) => value + ' ' + (text ?? '')).join('\\n')`,
-  );
-}
+const opened = (page: Page, address: string) => openPage(page, api.url + address);
 const isHostile = (text: string) => /<script>fired\(1\)|<img src=x onerror=fired\(7\)>/.test(text);
 
 describe.skipIf(!hasChromium)('stored hostile texts', { timeout: 400_000 }, () => {
