@@ -86,6 +86,28 @@ const fits = async (page: Page) =>
   expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
 
 describe.skipIf(!hasChromium)('the page of a check', { timeout: 60_000 }, () => {
+  it('has space for the labels of long response times', async () => {
+    const slow = await addUrlCheck();
+    const run = { at: Date.now() - 60_000, responseTime: 2444 };
+    await storeRuns(db, { accountId: api.account.id, checkId: slow }, [run]);
+    const { page } = await signedIn();
+    await page.goto(`${api.url}/checks/${slow}`);
+    const canvas = page.locator('.uplot canvas').first();
+    await canvas.waitFor();
+    // A label that is cut has ink at the edge.
+    const ink = await canvas.evaluate((element) => {
+      const drawn = element as unknown as {
+        height: number;
+        getContext: (kind: '2d') => {
+          getImageData: (...place: number[]) => { data: Iterable<number> };
+        };
+      };
+      const { data } = drawn.getContext('2d').getImageData(0, 0, 2, drawn.height);
+      return [...data].filter((value) => value > 0).length;
+    });
+    expect(ink).toBe(0);
+  });
+
   it('shows its figures and charts, and keeps tab and time in the address', async () => {
     const { page, faults } = await signedIn();
     await page.goto(`${api.url}/checks/${checkId}`);

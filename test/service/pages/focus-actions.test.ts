@@ -104,13 +104,13 @@ describe.skipIf(!hasChromium)('the focus survives an action', { timeout: 60_000 
     const { page, sent } = held;
     await button(page, off).focus();
     await press(held);
-    expect(await focused(page)).toBe(on);
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe(on);
     await press(held);
-    expect(await focused(page)).toBe(off);
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe(off);
     await button(page, 'Pause').focus();
     await page.keyboard.press('Enter');
     await button(page, 'Resume').waitFor();
-    expect(await focused(page)).toBe('Resume');
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe('Resume');
     const run = button(page, runName);
     await expect.poll(() => run.getAttribute('aria-disabled')).toBe('true');
     // A paused check cannot run, and the button says why to those who reach it with the keyboard.
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)('the focus survives an action', { timeout: 60_000 
     await run.focus();
     await press(held);
     expect(sent.at(-1)).toBe('POST /v2/check-sessions/trigger');
-    expect(await focused(page)).toBe(runName);
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe(runName);
     await page.context().close();
   });
 
@@ -133,17 +133,17 @@ describe.skipIf(!hasChromium)('the focus survives an action', { timeout: 60_000 
     await button(card, 'Archive until it happens again').focus();
     await press(held);
     await page.getByText('archived until it happens again').waitFor();
-    expect(await focused(page)).toBe('Bring back');
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe('Bring back');
     await press(held);
     await page.getByText('archived until it happens again').waitFor({ state: 'detached' });
-    expect(await focused(page)).toBe('Archive until it happens again');
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe('Archive until it happens again');
     await button(card, 'Archive for good').focus();
     await page.keyboard.press('Enter');
     await page.getByText('archived for good').waitFor();
-    expect(await focused(page)).toBe('Bring back');
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe('Bring back');
     await button(card, 'Find the root cause').focus();
     await press(held);
-    expect(await focused(page)).toBe('Find the root cause');
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe('Find the root cause');
 
     await button(page, 'Next').focus();
     await page.keyboard.press('Enter');

@@ -76,6 +76,16 @@ describe.skipIf(!hasChromium)('the list of all checks', { timeout: 60_000 }, () 
     await page.close();
   });
 
+  it('says of a run whose time has come that it is due, not how long ago it was', async () => {
+    await db.query(`update checks set next_due_at = now() - interval '70 seconds' where id = $1`, [ids[1]]);
+    const { page } = await open('/?search=Check%2002');
+    await ready(page);
+    const time = page.locator('.check-row .check-time').last();
+    expect(await time.innerText()).toMatch(/due$/);
+    await page.goto(`${api.url}/checks/${ids[1]}`);
+    await page.getByText('next run due').waitFor();
+  });
+
   it('reads its code and its first checks at once, and each of them once', async () => {
     const { page, faults } = await watchedPage(browser);
     const asked: string[] = [];

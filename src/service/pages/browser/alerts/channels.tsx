@@ -109,7 +109,8 @@ function Entry({
       </div>
       <p>
         Gets {kinds.join(', ') || 'nothing'}. {subscribed}
-        {channel.isPartial ? ' or more' : ''} active subscriptions
+        {channel.isPartial ? ' or more' : ''} active{' '}
+        {subscribed === 1 && !channel.isPartial ? 'subscription' : 'subscriptions'}
         {channel.autoSubscribe ? '; new checks are subscribed' : ''}.{' '}
         <a href={`/alerts?tab=notifications&channel=${channel.id}`}>Deliveries</a>
       </p>

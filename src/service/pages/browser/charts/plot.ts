@@ -57,7 +57,11 @@ export function drawPlot(element: HTMLElement, content: PlotContent): () => void
       },
       axes: [
         axis,
-        { ...axis, size: 64, values: (_plot, values) => values.map((value) => content.format(value)) },
+        {
+          ...axis,
+          size: labelSpace,
+          values: (_plot, values) => values.map((value) => content.format(value)),
+        },
       ],
       series: [
         {},
@@ -114,6 +118,10 @@ export function drawPlot(element: HTMLElement, content: PlotContent): () => void
     plot.destroy();
   };
 }
+
+/** A label such as "2500 ms" needs more space than "100 %". In pixels, with the ticks next to it. */
+const labelSpace: uPlot.Axis.Size = (_plot, labels) =>
+  Math.max(64, 20 + 8 * Math.max(0, ...(labels ?? []).map((label) => label.length)));
 
 /** A mark is this near to a click that opens it, in pixels. */
 const reach = 5;

@@ -33,7 +33,7 @@ export function Head({
         )}
         {inShort?.nextRunAt && (
           <span class="soft">
-            next run <Ago at={inShort.nextRunAt} />
+            next run <Ago at={inShort.nextRunAt} isAhead />
           </span>
         )}
         {check.tags.map((tag) => (

@@ -67,7 +67,11 @@ function Cells({ entry, hasGroup }: RowProps) {
       </div>
       <div role="cell" class="check-time">
         <span class="check-label">Next run </span>
-        {state === 'paused' ? <span class="soft">paused</span> : <Ago at={entry.nextRunAt} none="–" />}
+        {state === 'paused' ? (
+          <span class="soft">paused</span>
+        ) : (
+          <Ago at={entry.nextRunAt} none="–" isAhead />
+        )}
       </div>
     </div>
   );

@@ -20,16 +20,26 @@ function onTick(write: () => void): () => void {
 }
 
 /** "3 min ago", "in 20 s"; the exact moment is in the tooltip. */
-export function Ago({ at, none = 'never' }: { at: string | null | undefined; none?: string }) {
-  return at ? <Distance at={at} /> : <span class="soft">{none}</span>;
+export function Ago({
+  at,
+  none = 'never',
+  isAhead = false,
+}: {
+  at: string | null | undefined;
+  none?: string;
+  /** What is planned: once the moment has passed, it is due. */
+  isAhead?: boolean;
+}) {
+  return at ? <Distance at={at} isAhead={isAhead} /> : <span class="soft">{none}</span>;
 }
 
 /** Writes its text itself: a list has hundreds of these, and drawing them again costs more than everything else in it. */
-function Distance({ at }: { at: string }) {
+function Distance({ at, isAhead }: { at: string; isAhead: boolean }) {
   const element = useRef<HTMLTimeElement>(null);
   const written = useRef('');
   const write = () => {
-    const text = distance(Date.parse(at) - Date.now());
+    const left = Date.parse(at) - Date.now();
+    const text = isAhead && left < 0 ? 'due' : distance(left);
     if (text === written.current || element.current === null) return;
     element.current.textContent = text;
     written.current = text;
