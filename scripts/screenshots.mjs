@@ -3,7 +3,9 @@
  * `npm start`. It needs `npm run build` and a Chromium. Pages whose samples have not run yet are waited for.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -14,6 +16,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = join(root, 'docs', 'screenshots');
 const wanted = process.argv.slice(2);
 const size = { width: 1280, height: 860 };
+/** A page may take as long on a busy machine. */
+const patientMs = 120_000;
 /** Until then, the samples have run a few times; browser checks take longest. */
 const samplesMs = 90_000;
 
@@ -81,11 +85,47 @@ const make = async (path, body) => {
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
+  if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
   return answer.json();
 };
-const { id: serviceId } = await make('/v1/status-pages/services', { name: 'Checkout' });
-const cards = [{ name: 'Shop', services: [{ serviceId }] }];
+// What people make themselves, so that no page of it is empty.
+const hourMs = 3_600_000;
+const inHours = (hours) => new Date(Date.now() + hours * hourMs).toISOString();
+const service1 = await make('/v1/status-pages/services', { name: 'Checkout' });
+const service2 = await make('/v1/status-pages/services', { name: 'Search' });
+const cards = [{ name: 'Shop', services: [{ serviceId: service1.id }, { serviceId: service2.id }] }];
 await make('/v1/status-pages', { name: 'Shop', url: 'samples', cards });
+await make('/v1/status-pages/incidents', {
+  name: 'Payments are slow',
+  severity: 'MINOR',
+  services: [{ id: service1.id }],
+  incidentUpdates: [{ status: 'INVESTIGATING', description: 'Some payments take more than ten seconds.' }],
+});
+await make('/v1/maintenance-windows', {
+  name: 'Weekly database update',
+  startsAt: inHours(30),
+  endsAt: inHours(32),
+  repeatInterval: 1,
+  repeatUnit: 'WEEK',
+});
+const receiver = createServer((_request, answer) => answer.end('thanks')).listen(0, '127.0.0.1');
+await once(receiver, 'listening');
+const { id: channelId } = await make('/v1/alert-channels', {
+  type: 'WEBHOOK',
+  config: { name: 'Operations', method: 'POST', url: `http://127.0.0.1:${receiver.address().port}/alerts` },
+});
+await make(`/v1/alert-channels/${channelId}/test`, {});
+await make('/v1/projects/deploy', {
+  project: { logicalId: 'shop', name: 'Shop', repoUrl: 'https://git.example.com/shop/monitoring' },
+  resources: [
+    { type: 'snippet', logicalId: 'log-out', payload: { name: 'log out', script: 'await page.close();' } },
+    {
+      type: 'variable',
+      logicalId: 'shop-url',
+      payload: { key: 'SHOP_URL', value: 'https://shop.example.com' },
+    },
+  ],
+});
 
 mkdirSync(folder, { recursive: true });
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium' });
@@ -99,6 +139,7 @@ try {
       locale: 'en-GB',
     });
     const page = await context.newPage();
+    page.setDefaultTimeout(patientMs);
     for (const [name, path] of Object.entries(pages)) {
       if (wanted.length > 0 && !wanted.includes(name)) continue;
       await page.goto(new URL(path, ready.serviceUrl).href);
@@ -113,11 +154,15 @@ try {
 } finally {
   await browser.close();
 }
+// It writes to its folder until then.
+service.kill('SIGTERM');
+await once(service, 'exit');
 process.exit(0);
 
 async function signedIn() {
   const context = await browser.newContext();
   const page = await context.newPage();
+  page.setDefaultTimeout(patientMs);
   await page.goto(ready.signInUrl);
   await page.locator('h1').first().waitFor();
   const kept = await context.storageState();
