@@ -5,7 +5,7 @@ import { createProblems } from '../http/problems.ts';
 import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { endDeployment } from './deployment-statements.ts';
 import { writeAll } from './deploy.ts';
-import { openWork, planTokenOf, type Change, type Input } from './plan.ts';
+import { keyOf, openWork, planTokenOf, type Change, type Input, type Work } from './plan.ts';
 import { placeWarningsOf, type PlaceWarning } from './place-warnings.ts';
 import { Refused } from './requests.ts';
 import type { Replay } from './replay.ts';
@@ -96,7 +96,7 @@ async function deployIn(tx: Db, deps: ApiDeps, replay: Replay, run: Run): Promis
       'The account or the files have changed since the plan was made. Nothing was changed: plan again.',
     );
   }
-  await refuseForeign(tx, { work: input, projectId, problems });
+  await refuseForeign(work, projectId);
   try {
     if (problems.attributes() === null) await writeAll(work);
   } catch (error) {
@@ -162,25 +162,28 @@ function inOrder(changes: readonly Change[]): Change[] {
   return [...changes].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** A resource that another project owns is neither changed nor deleted. */
-async function refuseForeign(
-  tx: Db,
-  {
-    work,
-    projectId,
-    problems,
-  }: { work: Deploying; projectId: string; problems: ReturnType<typeof createProblems> },
-): Promise<void> {
-  const taken = work.resources.flatMap(({ type, physicalId, member, logicalId }) =>
-    member && physicalId !== undefined ? [{ type, physicalId, logicalId }] : [],
-  );
-  const owners = await ownersOf(tx, { accountId: work.accountId, resources: taken });
-  for (const { type, physicalId, logicalId } of taken) {
+/**
+ * A resource that another project owns is neither changed nor deleted. Files may name it by its id, or by the logical id
+ * that it had here before this project let it go.
+ */
+async function refuseForeign(work: Work, projectId: string): Promise<void> {
+  const { tx, input, bindings, problems } = work;
+  const taken = input.resources.flatMap(({ type, logicalId, physicalId: named, member }) => {
+    const physicalId = named ?? bindings.get(keyOf(type, logicalId))?.physicalId;
+    return member && physicalId !== undefined
+      ? [{ type, logicalId, physicalId, isNamed: named !== undefined }]
+      : [];
+  });
+  const owners = await ownersOf(tx, { accountId: input.accountId, resources: taken });
+  for (const { type, logicalId, physicalId, isNamed } of taken) {
     const owner = owners.find((one) => one.type === type && one.physicalId === physicalId);
     if (owner === undefined || owner.projectId === projectId) continue;
     problems.add(
-      `${type}/${logicalId}.physicalId`,
-      `belongs to the project ${owner.project}: remove it there first, and keep the resource (preserveResources)`,
+      isNamed ? `${keyOf(type, logicalId)}.physicalId` : `${keyOf(type, logicalId)}.logicalId`,
+      isNamed
+        ? `belongs to the project ${owner.project}: remove it there first, and keep the resource (preserveResources)`
+        : `belongs to the project ${owner.project} since this project let it go (${physicalId}): give this resource ` +
+            'another logicalId, or remove it there and keep it (--keep)',
     );
   }
 }

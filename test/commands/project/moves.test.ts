@@ -156,6 +156,27 @@ test('a check moves to another project when the first one lets it go', async () 
   expect(await onlyId()).toBe(id);
 });
 
+test('a logicalId whose check moved to another project is refused, with both ways out', async () => {
+  await run(apply, 'shop');
+  const id = await onlyId();
+  rmSync(join(root, 'shop/home.yaml'));
+  await run(apply, 'shop', '--keep');
+  write('bank', 'page.yaml', check({ logicalId: 'page', physicalId: id }));
+  expect((await run(apply, 'bank')).code).toBe(0);
+  write('shop', 'home.yaml', check({ logicalId: 'home' }));
+  const reason =
+    `belongs to the project bank since this project let it go (${id}): give this resource another logicalId, ` +
+    'or remove it there and keep it (--keep)';
+  for (const command of [plan, apply]) {
+    const refused = await run(command, 'shop');
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(reason)]);
+  }
+  write('shop', 'home.yaml', check({ logicalId: 'start' }));
+  expect((await run(apply, 'shop')).code).toBe(0);
+  expect(await checks()).toHaveLength(2);
+  for (const project of ['shop', 'bank']) expect(await run(plan, project)).toEqual(unchanged);
+});
+
 test('a check that others deleted is created again, and the plan says so', async () => {
   await run(apply, 'shop');
   const id = await onlyId();
