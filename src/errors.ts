@@ -24,7 +24,7 @@ export type ErrorCode =
   | 'SANDBOX_UNAVAILABLE'
   | 'BUNDLE_UNAVAILABLE'
   | 'AGENT_OVERLOADED'
-  // ServiceError
+  // ServiceError, FatalError
   | 'SERVICE_UNREACHABLE'
   | 'SERVICE_REFUSED'
   // FatalError
@@ -93,7 +93,14 @@ export class ServiceError extends CodedError<'SERVICE_UNREACHABLE' | 'SERVICE_RE
 
 /** The process cannot continue: it prints one line on standard error and exits with `exitCode`. */
 export class FatalError extends CodedError<
-  'CONFIGURATION' | 'USAGE' | 'KEY_REFUSED' | 'DATABASE_IN_USE' | 'DATABASE_BROKEN' | 'PORT_IN_USE'
+  | 'CONFIGURATION'
+  | 'USAGE'
+  | 'SERVICE_UNREACHABLE'
+  | 'SERVICE_REFUSED'
+  | 'KEY_REFUSED'
+  | 'DATABASE_IN_USE'
+  | 'DATABASE_BROKEN'
+  | 'PORT_IN_USE'
 > {
   readonly exitCode: number;
   /** The message without its remedy. */

@@ -3,6 +3,7 @@ import './commands/doctor/guard-process.ts'; // first: before any other module r
 import { usageError, type Command, type CommandContext } from './commands/command.ts';
 import { internalFault } from './commands/last-words.ts';
 import { commandHelp, programHelp } from './commands/line/help.ts';
+import type { CommandSpec } from './commands/line/spec.ts';
 import { commandLines, commandNames, isCommand, type CommandName } from './commands/line/table.ts';
 import { environment, readLogStyle } from './config.ts';
 import { misspeltVariables } from './config/misspelt.ts';
@@ -65,7 +66,7 @@ async function runCommand(
   try {
     const isTerminal = process.stderr.isTTY;
     context = { ...plain, logStyle: readLogStyle(plain.env, { isTerminal, preferred }) };
-    exitOnFaults(context);
+    exitOnFaults(context, name);
     if (commandLines[name].variables.length > 0) warnOfMisspelt(context);
     return await (
       await loaded(name)
@@ -106,29 +107,31 @@ function isLeftOut(error: unknown): boolean {
   return code === 'ERR_MODULE_NOT_FOUND' && /[\\/]commands[\\/](?:[\w-]+[\\/])?[\w-]+\.js'/.test(message);
 }
 
-/** The last line: what is wrong and how to fix it, in the format of the log. */
+/** Prints the last line: what is wrong and how to fix it, in the format of the log. Returns the exit code. */
 function explain(
   error: Error,
   { env, stderr, logStyle = jsonStyle }: CommandContext,
   name?: CommandName,
 ): number {
+  const { couldNotRun = exitCodes.couldNotRun }: Partial<CommandSpec> =
+    name === undefined ? {} : commandLines[name];
   if (error instanceof FatalError) {
     const remedy = error.remedy ?? `see location-agent ${name === undefined ? '' : `${name} `}--help`;
     stderr(styledLine(logStyle, { level: 'FATAL', code: error.code, remedy, msg: error.summary }));
-    return error.exitCode;
+    return error.exitCode === exitCodes.couldNotRun ? couldNotRun : error.exitCode;
   }
   const msg = `unexpected error: ${error.message.split('\n')[0] ?? error.name}`;
   const isDebug = env['LOG_LEVEL']?.toUpperCase() === 'DEBUG';
   const stack = isDebug ? { stack: error.stack ?? '' } : {};
   stderr(styledLine(logStyle, { level: 'FATAL', ...internalFault, ...stack, msg }));
-  return exitCodes.couldNotRun;
+  return couldNotRun;
 }
 
 /** Faults outside a command's own promise. Commands with a log of their own add listeners, which log more. */
-function exitOnFaults(context: CommandContext): void {
+function exitOnFaults(context: CommandContext, name: CommandName): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
-      if (process.listenerCount(event) === 1) process.exit(explain(toError(error), context));
+      if (process.listenerCount(event) === 1) process.exit(explain(toError(error), context, name));
     });
   }
 }

@@ -4,12 +4,21 @@ const anchor = (name) => `[\`${name}\`](#${name})`;
 const cell = (text) => text.replaceAll('|', '\\|');
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-function commandPart({ spec, usageOf, optionTitle, exitMeanings }) {
+/** The codes for which commands have meanings of their own; the others mean the same everywhere. */
+const ownCodes = [0, 1, 2];
+
+/** One row of the table of exit codes. */
+function exitRow({ name, exitCodes }, exitMeanings) {
+  const others = Object.keys(exitCodes).filter((code) => !ownCodes.includes(Number(code)));
+  const own = ownCodes.map((code) =>
+    code in exitCodes ? cell(exitCodes[code] ?? exitMeanings[code]) : 'not used',
+  );
+  return `| \`${name}\` | ${[...own, others.join(', ')].join(' | ')} |`;
+}
+
+function commandPart({ spec, usageOf, optionTitle }) {
   const options = Object.entries(spec.options).map(
     ([name, option]) => `| \`${cell(optionTitle(name, option))}\` | ${cell(option.help)} |`,
-  );
-  const codes = Object.entries(spec.exitCodes).map(
-    ([code, meaning]) => `| ${code} | ${cell(meaning ?? exitMeanings[code])} |`,
   );
   return [
     `## ${spec.name}`,
@@ -24,10 +33,6 @@ function commandPart({ spec, usageOf, optionTitle, exitMeanings }) {
     '',
     ...spec.description.flatMap((paragraph) => [...paragraph.split(/(?<=\.) (?=[A-Z])/), '']),
     ...(options.length === 0 ? [] : ['| option | meaning |', '| --- | --- |', ...options, '']),
-    '| exit code | meaning |',
-    '| --- | --- |',
-    ...codes,
-    '',
   ];
 }
 
@@ -57,11 +62,21 @@ export function commandsPage({ commandLines, ...parts }) {
     ...specs.flatMap((spec) => commandPart({ ...parts, spec })),
     '## Exit codes',
     '',
-    'A code means the same for every command, except where the table of the command is more precise:',
+    'The codes 0, 1 and 2 depend on the command:',
+    '',
+    `| command | ${ownCodes.join(' | ')} | also |`,
+    '| --- | --- | --- | --- | --- |',
+    ...specs.map((spec) => exitRow(spec, parts.exitMeanings)),
+    '',
+    'Only `plan` uses 2 for a success. If it cannot run, it exits with 1.',
+    '',
+    'The other codes mean the same for every command:',
     '',
     '| exit code | meaning |',
     '| --- | --- |',
-    ...Object.entries(parts.exitMeanings).map(([code, meaning]) => `| ${code} | ${cell(meaning)} |`),
+    ...Object.entries(parts.exitMeanings)
+      .filter(([code]) => !ownCodes.includes(Number(code)))
+      .map(([code, meaning]) => `| ${code} | ${cell(meaning)} |`),
     '',
   ].join('\n');
 }

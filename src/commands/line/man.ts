@@ -45,6 +45,15 @@ function variablesPart([title, group]: readonly [string, VariableGroup]): string
   return [`.SS ${roff(title)}`, ...rows];
 }
 
+/** The common meaning of an exit code, and the meanings that commands have for it. */
+function exitText(specs: readonly CommandSpec[], code: string, meaning: string): string {
+  const own = specs.flatMap(({ name, exitCodes }) => {
+    const text = exitCodes[Number(code)];
+    return typeof text === 'string' ? [`${name}: ${text}`] : [];
+  });
+  return `${[meaning, ...own].join('; ')}.`;
+}
+
 /** The whole page: man/location-agent.1. It has no date and no version, so that it changes with its contents only. */
 export function manPage(): string {
   const specs: readonly CommandSpec[] = Object.values(commandLines);
@@ -73,7 +82,7 @@ export function manPage(): string {
     'The default is json.',
     'For all commands except start and service, the default is text if standard error is a terminal.',
     '.SH EXIT STATUS',
-    ...Object.entries(exitMeanings).flatMap(([code, meaning]) => item(code, `${meaning}.`)),
+    ...Object.entries(exitMeanings).flatMap(([code, meaning]) => item(code, exitText(specs, code, meaning))),
     '.SH EXAMPLES',
     ...specs
       .flatMap(({ examples }) => examples)

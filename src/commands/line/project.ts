@@ -26,12 +26,13 @@ export const planLine = {
   examples: [{ command: 'location-agent plan monitoring', does: 'shows what would change' }],
   exitCodes: {
     0: 'no changes',
-    1: 'the files are not valid',
+    1: 'the files are not valid, or there is no plan for another reason',
     2: 'there are changes',
     64: null,
     77: null,
     78: null,
   },
+  couldNotRun: 1,
 } as const satisfies CommandSpec;
 
 export const applyLine = {
@@ -52,8 +53,8 @@ export const applyLine = {
   examples: [{ command: 'location-agent apply monitoring --yes', does: 'applies the files without asking' }],
   exitCodes: {
     0: null,
-    1: 'the files or the deployment were refused',
-    2: 'deletions were not confirmed, or the service cannot be reached',
+    1: 'the files are not valid, or the deployment failed',
+    2: 'deletions were not confirmed, or the service could not be used',
     64: null,
     77: null,
     78: null,
@@ -136,7 +137,7 @@ export const exportLine = {
   examples: [{ command: 'location-agent export account', does: 'writes all resources as files in account' }],
   exitCodes: {
     0: null,
-    2: 'files would be overwritten, or the service cannot be reached',
+    2: 'files would be overwritten, or the service could not be used',
     64: null,
     77: null,
     78: null,

@@ -30,6 +30,8 @@ export type CommandSpec = {
   readonly examples: readonly { readonly command: string; readonly does: string }[];
   /** The exit codes that the command can have, with its own meaning, or null for the common one. */
   readonly exitCodes: { readonly [code: number]: string | null };
+  /** The code in place of 2 when it could not run, because 2 has another meaning. */
+  readonly couldNotRun?: number;
 };
 
 /** The common meanings of exit codes. */

@@ -3,16 +3,16 @@ import { exitCodes } from '../../errors.ts';
 import { fieldsOf, type Fields } from '../../json-values.ts';
 import type { Command, CommandContext } from '../command.ts';
 import { applyLine, planLine } from '../line/project.ts';
-import type { Client } from './client.ts';
+import { unusable, type Client } from './client.ts';
 import type { ProjectFiles } from './files.ts';
 import { changesOf, planLines } from './report.ts';
-import { begin, follow, type Ended } from './deployment.ts';
-import { bodyOf, refused, withProject } from './with-project.ts';
+import { begin, deployPath, follow, type Ended } from './deployment.ts';
+import { bodyOf, isRefusal, refused, withProject } from './with-project.ts';
 
 /** Exit code of `plan` if there are changes. */
 const hasChanges = 2;
 
-/** `plan [DIR] [--keep] [--json]`: shows what `apply` would change. Exit code 0 = nothing, 2 = changes, 1 = problems. */
+/** `plan [DIR] [--keep] [--json]`: shows what `apply` would change. Exit code 0 = nothing, 2 = changes, 1 = any error. */
 export const plan: Command = async (args, context) =>
   withProject(args, context, planLine, async ({ client, files, values: { keep, json } }) => {
     const body = await previewOf(client, files, { keep, stderr: context.stderr });
@@ -44,10 +44,10 @@ export const apply: Command = async (args, context) =>
       ended = await send({ ...bodyOf(files), planToken: preview['planToken'] }, '');
     }
     const { status, body } = ended;
-    if (status !== 200) return refused(ended, files, stderr);
+    if (isRefusal(ended)) return refused(body, files, stderr);
+    if (status !== 200) throw unusable(client, deployPath, ended);
     if (json) context.stdout(`${JSON.stringify(body)}\n`);
-    if (body['status'] !== 'SUCCEEDED')
-      return refused({ status: 400, body: fieldsOf(body['error']) }, files, stderr);
+    if (body['status'] !== 'SUCCEEDED') return refused(fieldsOf(body['error']), files, stderr);
     if (json) return exitCodes.done;
     if (!shown) context.stdout(planLines(fieldsOf(body['result'])));
     context.stdout(`applied: ${files.project.logicalId}\n`);
@@ -63,13 +63,11 @@ async function previewOf(
   files: ProjectFiles,
   { keep, stderr }: Printing & { keep: boolean },
 ): Promise<Fields | null> {
-  const answer = await client.call(
-    'POST',
-    `/v1/projects/deploy?dryRun=true&preserveResources=${keep}`,
-    bodyOf(files),
-  );
+  const query = `dryRun=true&preserveResources=${keep}`;
+  const answer = await client.call('POST', `${deployPath}?${query}`, bodyOf(files));
   if (answer.status === 200) return answer.body;
-  refused(answer, files, stderr);
+  if (!isRefusal(answer)) throw unusable(client, deployPath, answer);
+  refused(answer.body, files, stderr);
   return null;
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { exitCodes, FatalError, ServiceError } from '../../errors.ts';
 import type { Fields } from '../../json-values.ts';
-import type { Client } from './client.ts';
+import { unusable, type Client } from './client.ts';
 
 /** One deployment, from its start to its end, as the command that asks for it sees it. */
 
@@ -10,6 +10,8 @@ const othersMs = 30 * 60_000;
 /** Longest wait for a service that does not answer. */
 const awayMs = 120_000;
 const againMs = 1_000;
+
+export const deployPath = '/v1/projects/deploy';
 
 export type Ended = { status: number; body: Fields };
 
@@ -24,7 +26,7 @@ export async function begin(
   const deadline = performance.now() + othersMs;
   let seen: unknown;
   for (;;) {
-    const started = await client.call('POST', `/v1/projects/deploy?${query}`, body);
+    const started = await client.call('POST', `${deployPath}?${query}`, body);
     const { errorCode, deploymentId } = started.body;
     if (started.status !== 409 || errorCode !== 'DEPLOYMENT_IN_PROGRESS') return started;
     if (signal.aborted) throw interrupted();
@@ -57,13 +59,9 @@ export async function follow(
       isCancelled = true;
       await ask('POST', `${path}/cancel`);
     }
-    const { status, body } = await ask('GET', `${path}/completion?maxWaitSeconds=1`);
-    if (status === 200) return { status, body };
-    if (status !== 408 && status < 500) {
-      throw new FatalError('CONFIGURATION', `the service answered ${status} to ${path}`, {
-        exitCode: exitCodes.couldNotRun,
-      });
-    }
+    const answer = await ask('GET', `${path}/completion?maxWaitSeconds=1`);
+    if (answer.status === 200) return answer;
+    if (answer.status !== 408 && answer.status < 500) throw unusable(client, path, answer);
     const { progress } = (await ask('GET', path)).body;
     if (typeof progress === 'number' && progress !== last) {
       stderr(`${progress} %\n`);

@@ -1,12 +1,12 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { exitCodes, FatalError } from '../../errors.ts';
-import { fieldsOf, itemsOf } from '../../json-values.ts';
+import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 import { fileSchemaName } from '../../service/projects/files/file-schema.ts';
 import { parseArguments, usageError, type Command } from '../command.ts';
 import { exportLine } from '../line/project.ts';
 import { printable } from '../terminal-text.ts';
-import { createClient, type Client } from './client.ts';
+import { unusable, withClient, type Client } from './client.ts';
 import { inTemporaryFolder } from '../temporary-folder.ts';
 import { filesOf, type Exported, type ExportedFile } from './exported-files.ts';
 import { hasOtherFiles, withSuiteFolders, writeFolder, type ExportedFolder } from './exported-suites.ts';
@@ -19,9 +19,8 @@ export const exportProject: Command = async (args, { env, stdout, stderr }) => {
   const { project, unowned, overwrite } = values;
   if (project !== undefined && unowned)
     throw usageError('--project and --unowned exclude each other', exportLine);
-  const client = await createClient(env, new AbortController().signal);
   const note = (line: string) => stderr(`location-agent: ${printable(line)}\n`);
-  const write = async (temporary: string, signal: AbortSignal): Promise<number> => {
+  const write = async (client: Client, temporary: string, signal: AbortSignal): Promise<number> => {
     const exported = await read(client, { project, unowned });
     const { resources } = exported;
     const suites = await withSuiteFolders({ client, resources, temporary, signal, note });
@@ -43,11 +42,9 @@ export const exportProject: Command = async (args, { env, stdout, stderr }) => {
     stdout(`${files.length} files${more} in ${printable(target)}\n`);
     return exitCodes.done;
   };
-  try {
-    return await inTemporaryFolder(write);
-  } finally {
-    client.close();
-  }
+  return withClient(env, (client) =>
+    inTemporaryFolder((temporary, signal) => write(client, temporary, signal)),
+  );
 };
 
 async function read(
@@ -56,8 +53,7 @@ async function read(
 ): Promise<Exported> {
   const query =
     project === undefined ? (unowned ? '?unowned=true' : '') : `?project=${encodeURIComponent(project)}`;
-  const head =
-    project === undefined ? null : await get(client, `/v1/projects/${encodeURIComponent(project)}`);
+  const head = project === undefined ? null : await projectOf(client, project);
   const { accountId, resources } = await get(client, `/v1/resources${query}`);
   const { name, repoUrl } = { ...head };
   return {
@@ -73,12 +69,21 @@ async function read(
   };
 }
 
+async function projectOf(client: Client, logicalId: string): Promise<Fields> {
+  const path = `/v1/projects/${encodeURIComponent(logicalId)}`;
+  const answer = await client.call('GET', path);
+  if (answer.status === 200) return answer.body;
+  if (answer.status !== 404) throw unusable(client, path, answer);
+  throw new FatalError('CONFIGURATION', `the account has no project ${printable(logicalId)}`, {
+    exitCode: exitCodes.couldNotRun,
+    remedy: 'GET /v1/projects lists them',
+  });
+}
+
 async function get(client: Client, path: string) {
-  const { status, body } = await client.call('GET', path);
-  if (status === 200) return body;
-  const reason =
-    status === 404 ? 'the account has no such project' : String(body['message'] ?? `status ${status}`);
-  throw new FatalError('CONFIGURATION', `${path}: ${reason}`, { exitCode: exitCodes.couldNotRun });
+  const answer = await client.call('GET', path);
+  if (answer.status === 200) return answer.body;
+  throw unusable(client, path, answer);
 }
 
 /** Files that differ are not written over unless the user asks for it. */

@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises';
-import { exitCodes, FatalError } from '../../errors.ts';
+import { exitCodes } from '../../errors.ts';
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 import { parseArguments, usageError, type Command, type CommandContext } from '../command.ts';
 import { testLine } from '../line/project.ts';
 import { printable } from '../terminal-text.ts';
-import type { Client } from './client.ts';
+import { unusable, type Client } from './client.ts';
 import type { ProjectFiles } from './files.ts';
 import { outcomeOf, reporters, reportOf, type TestedCheck, type TestReport } from './test-report.ts';
-import { bodyOf, refused, withProject } from './with-project.ts';
+import { bodyOf, isRefusal, refused, withProject } from './with-project.ts';
 
 /** Exit codes by the outcome of a test run. */
 const codes = {
@@ -37,11 +37,13 @@ export const test: Command = async (args, context) => {
         ...(values.location === undefined ? {} : { runLocation: values.location }),
         environmentVariables,
       };
-      const started = await client.call('POST', '/v1/projects/test', { ...bodyOf(files), ...wanted });
-      if (started.status !== 200 && started.status !== 201) {
-        refused(started, files, context.stderr);
+      const path = '/v1/projects/test';
+      const started = await client.call('POST', path, { ...bodyOf(files), ...wanted });
+      if (isRefusal(started)) {
+        refused(started.body, files, context.stderr);
         return exitCodes.couldNotRun;
       }
+      if (started.status !== 200 && started.status !== 201) throw unusable(client, path, started);
       const report = await follow(started.body, { client, files, signal, context });
       const text = reportOf[reporter](report);
       if (values.out === undefined) context.stdout(text);
@@ -78,7 +80,7 @@ async function follow(started: Fields, following: Following): Promise<TestReport
     for (;;) {
       const { status, body } = await client.call('GET', `${path}/completion?maxWaitSeconds=1`);
       const session = status === 408 ? (await client.call('GET', path)).body : body;
-      if (status !== 408 && status !== 200) throw unavailable(path, status);
+      if (status !== 408 && status !== 200) throw unusable(client, path, { status, body });
       for (const result of itemsOf(session['results']).map(fieldsOf))
         if (result['resultType'] === 'FINAL') results.set(result['sequenceId'], result);
       if (results.size !== shown) context.stderr(`${results.size} of ${planned.length} checks finished\n`);
@@ -111,8 +113,9 @@ async function follow(started: Fields, following: Following): Promise<TestReport
       continue;
     }
     const path = `/v1/check-results/${String(checkId)}/${String(result['checkResultId'])}`;
-    const { status, body } = await client.call('GET', path);
-    if (status !== 200) throw unavailable(path, status);
+    const answer = await client.call('GET', path);
+    if (answer.status !== 200) throw unusable(client, path, answer);
+    const { body } = answer;
     checks.push({
       ...common,
       // The route answers with a status of results.
@@ -142,11 +145,6 @@ async function follow(started: Fields, following: Following): Promise<TestReport
     checks: checks.sort((a, b) => (a.logicalId < b.logicalId ? -1 : 1)),
   };
 }
-
-const unavailable = (path: string, status: number) =>
-  new FatalError('CONFIGURATION', `the service answered ${status} to ${path}`, {
-    exitCode: exitCodes.couldNotRun,
-  });
 
 /** Most lines per check. */
 const mostReasons = 20;

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { exitCodes, FatalError } from '../../errors.ts';
+import { exitCodes } from '../../errors.ts';
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 import { packBundle } from '../../script/suite/bundle/pack.ts';
 import { packedLines, upload } from '../bundle.ts';
@@ -7,7 +7,7 @@ import { parseArguments, usageError, type CommandContext } from '../command.ts';
 import type { CommandSpec } from '../line/spec.ts';
 import { inTemporaryFolder } from '../temporary-folder.ts';
 import { printable } from '../terminal-text.ts';
-import { createClient, type Client } from './client.ts';
+import { unusable, withClient, type Client } from './client.ts';
 import { readProject, type FileResource, type ProjectFiles } from './files.ts';
 import { problemsOf } from './validate.ts';
 
@@ -44,13 +44,13 @@ export async function withProject<const S extends CommandSpec>(
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);
-  const client = await createClient(env, new AbortController().signal);
   try {
-    const files = await withSuites(client, await withAdoption(client, read, stderr), stderr);
-    return await work({ client, files, values, signal: stopping.signal });
+    return await withClient(env, async (client) => {
+      const files = await withSuites(client, await withAdoption(client, read, stderr), stderr);
+      return work({ client, files, values, signal: stopping.signal });
+    });
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
-    client.close();
   }
 }
 
@@ -67,7 +67,9 @@ async function withAdoption(
     stderr('location-agent: adopt.yaml is of another account and has no effect here\n');
     return files;
   }
-  const own = await client.call('GET', `/v1/projects/${encodeURIComponent(project.logicalId)}`);
+  const path = `/v1/projects/${encodeURIComponent(project.logicalId)}`;
+  const own = await client.call('GET', path);
+  if (own.status !== 200 && own.status !== 404) throw unusable(client, path, own);
   const bound = new Set(
     itemsOf(own.body['resources'])
       .map(fieldsOf)
@@ -117,11 +119,9 @@ async function withSuites(
 }
 
 async function read(client: Client, path: string): Promise<Fields> {
-  const { status, body } = await client.call('GET', path);
-  if (status === 200) return body;
-  throw new FatalError('CONFIGURATION', `the service answered ${status} to ${path}`, {
-    exitCode: exitCodes.couldNotRun,
-  });
+  const answer = await client.call('GET', path);
+  if (answer.status === 200) return answer.body;
+  throw unusable(client, path, answer);
 }
 
 /** The body of a deployment of these files. */
@@ -130,9 +130,9 @@ export const bodyOf = ({ project, resources }: ProjectFiles) => ({
   resources: resources.map(({ place: _place, suite: _suite, ...resource }) => resource),
 });
 
-/** Prints why the service refuses a project: with the place of each field. Returns the exit code. */
+/** Prints why a project or its deployment was refused, with the place of each field. Returns the exit code. */
 export function refused(
-  { status, body }: { status: number; body: Readonly<Fields> },
+  body: Readonly<Fields>,
   { resources }: ProjectFiles,
   stderr: (text: string) => void,
 ): number {
@@ -140,9 +140,13 @@ export function refused(
   for (const [path, reasons] of named) {
     for (const reason of itemsOf(reasons)) stderr(`${printable(lineAt(resources, path, String(reason)))}\n`);
   }
-  stderr(`location-agent: ${printable(String(body['message'] ?? `the service answered ${status}`))}\n`);
+  stderr(`location-agent: ${printable(String(body['message']))}\n`);
   return exitCodes.failed;
 }
+
+/** Whether an answer is about the files. After any other answer than this or success, a command cannot continue. */
+export const isRefusal = ({ status, body }: { status: number; body: Readonly<Fields> }): boolean =>
+  (status === 400 || status === 409) && typeof body['message'] === 'string';
 
 function lineAt(resources: readonly FileResource[], path: string, reason: string): string {
   const [resource] = resources

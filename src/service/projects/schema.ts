@@ -154,7 +154,8 @@ export const ProjectChange = open(
         description: 'From the present state to the new one; empty for keys that cannot write.',
       }),
       changedByOthers: Type.Array(Difference, {
-        description: 'From the state after the last deployment to the present one.',
+        description:
+          'From the state after the last deployment to the present one; empty for keys that cannot write.',
       }),
       notice: Nullable(Type.String()),
     },
