@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -85,24 +85,33 @@ describe('the tutorial', () => {
     await new Promise((done) => free.once('listening', done));
     const port = portOf(free);
     await new Promise((done) => free.close(done));
+    const mailbox = join(folder, '.data', 'mailbox');
+    const older = join(mailbox, '0000.eml');
+    mkdirSync(mailbox, { recursive: true });
+    writeFileSync(older, 'Subject: Check "My application" has failed\r\n\r\nan older mail\r\n');
+    const mine = join(folder, 'mine.eml');
     const script = blocks
       .filter(({ marks }) => !marks.includes('background'))
       .map(({ content }) => content)
       .join('\n')
+      // The page deletes the mail at its end.
+      .replace('cat "$MAIL"', `cp "$MAIL" ${mine}`)
       .replaceAll('http://127.0.0.1:4400', place.serviceUrl)
       .replaceAll('8899', String(port));
     const options = { cwd: folder, input: script, encoding: 'utf8', timeout: 150_000 } as const;
     const { status, signal, stderr } = spawnSync('bash', ['-e'], options);
     expect({ status, signal, stderr }).toEqual({ status: 0, signal: null, stderr: '' });
-    const mailbox = join(folder, '.data', 'mailbox');
-    const mails = readdirSync(mailbox).map((name) => readFileSync(join(mailbox, name)));
-    const subjects = await Promise.all(
-      mails.map(async (mail) => {
-        const { to, subject } = await PostalMime.parse(mail);
-        return `${to?.map(({ address }) => address).join()}: ${subject}`;
-      }),
-    );
-    expect(subjects).toContain('you@example.com: Check "My application" has failed');
+    const { to, subject } = await PostalMime.parse(readFileSync(mine));
+    const received = `${to?.map(({ address }) => address).join()}: ${subject}`;
+    expect(received).toBe('you@example.com: Check "My application" has failed');
+    // Nothing of the page is left behind, and nothing else is deleted.
+    const api = apiOf(place.serviceUrl, place.accountKey);
+    const { body: checks } = await api<{ name: string }[]>('GET', '/v1/checks?limit=100');
+    expect(checks.filter(({ name }) => name === 'My application')).toEqual([]);
+    expect((await api('GET', '/v1/alert-channels')).body).toEqual([]);
+    expect(readdirSync(folder).filter((name) => !['.data', 'agent', 'mine.eml'].includes(name))).toEqual([]);
+    const left = readdirSync(mailbox).map((name) => readFileSync(join(mailbox, name), 'utf8'));
+    expect(left.filter((mail) => mail.includes('My application'))).toEqual([readFileSync(older, 'utf8')]);
   }, 180_000);
 });
 

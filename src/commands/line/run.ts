@@ -8,12 +8,13 @@ export const runLine = {
   summary: 'runs a check once on this machine: a file, a script, or a Playwright project',
   description: [
     "Runs one check with the agent's own code and without a service, and prints a report.",
-    'FILE is a check in YAML or JSON: as apply reads it, or the body that creates one in the API, plus checkType. FILE may also be a script (.ts or .js), which is a BROWSER check unless --type is given. DIR is a Playwright project.',
+    'FILE is a check in YAML or JSON: as apply reads it, or the body that creates one in the API, plus checkType. If it has several resources, its only check runs, or the one that --name chooses. FILE may also be a script (.ts or .js), which is a BROWSER check unless --type is given. DIR is a Playwright project.',
     'Options apply to all kinds unless their text names one.',
   ],
   options: {
     json: { type: 'boolean', default: false, help: 'prints the result as one line of JSON' },
     output: { type: 'string', value: 'DIR', help: 'folder for artifacts (artifacts)', complete: 'folder' },
+    name: { type: 'string', value: 'TEXT', help: 'file: the logicalId or name of one of its checks' },
     type: {
       type: 'string',
       value: 'TYPE',
@@ -39,6 +40,10 @@ export const runLine = {
   variables: ['connection', 'runs', 'common'],
   examples: [
     { command: 'location-agent run check.json', does: 'runs one check and prints its report' },
+    {
+      command: 'location-agent run monitoring/home.yaml --name home',
+      does: 'runs one check of a file with several',
+    },
     {
       command: 'location-agent run login.ts --env USER=ada --json',
       does: 'runs a browser script, prints JSON',

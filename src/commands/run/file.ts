@@ -20,6 +20,7 @@ import { serviceCheckTypes } from '../../service/checks/types/table.ts';
 import { withDefaults } from '../../service/http/fields/defaults.ts';
 import { schemaErrors, type FieldErrors } from './schema.ts';
 import { hourMs } from '../../durations.ts';
+import { chosenCheck } from './chosen-check.ts';
 import { ofProject } from './project-file.ts';
 
 /** The size limit of a body in the public API. */
@@ -28,8 +29,14 @@ const maxFileBytes = 4 * 1024 * 1024;
 /** The location of a check that did not come from a service. */
 const localName = 'local';
 
-/** Reads the check in `path` as a job. Throws FatalError: exit code 2 = no such file, 64 = invalid content. */
-export async function readRunFile(path: string, now: number, env: Environment): Promise<Job> {
+/**
+ * Reads the check in `path` as a job; `name` chooses one of several. Throws FatalError: exit code 2 = no such file, 64 =
+ * invalid content.
+ */
+export async function readRunFile(
+  path: string,
+  { now, env, name }: { now: number; env: Environment; name?: string },
+): Promise<Job> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
@@ -40,22 +47,38 @@ export async function readRunFile(path: string, now: number, env: Environment): 
     });
   }
   if (text.length > maxFileBytes) throw wrongFile(path, { file: [`is larger than ${maxFileBytes} bytes`] });
-  const parsed = parseRunBody(await ofProject(await valueIn(path, text), { path, env }), now);
+  const chosen = chosenCheck(await documentsIn(path, text), { path, name });
+  const parsed = parseRunBody(await ofProject(chosen, { path, env }), now);
   if ('errors' in parsed) throw wrongFile(path, parsed.errors);
   return parsed.job;
 }
 
-/** The value of a JSON or YAML text. */
-async function valueIn(path: string, text: string): Promise<unknown> {
+/** The documents of a JSON or YAML text; a list counts as its items. */
+async function documentsIn(path: string, text: string): Promise<unknown[]> {
   const isYaml = /\.ya?ml$/.test(path);
   try {
-    if (isYaml) return (await import('yaml')).parse(text) as unknown;
+    if (isYaml) return itemsOfAll(await yamlValues(text));
     // Some editors write a byte order mark.
-    return JSON.parse(text.replace(/^\ufeff/, '')) as unknown;
+    return itemsOfAll([JSON.parse(text.replace(/^\ufeff/, ''))]);
   } catch (error: unknown) {
     const why = toError(error).message.replace(/\s+/g, ' ');
     throw wrongFile(path, { file: [`is not valid ${isYaml ? 'YAML' : 'JSON'}: ${why}`] });
   }
+}
+
+const itemsOfAll = (values: readonly unknown[]): unknown[] =>
+  values.flatMap((value) => (Array.isArray(value) && value.length > 0 ? (value as unknown[]) : [value]));
+
+async function yamlValues(text: string): Promise<unknown[]> {
+  const { parseAllDocuments } = await import('yaml');
+  const documents = parseAllDocuments(text);
+  // An empty text has no documents.
+  if ('empty' in documents) return [null];
+  return documents.map((document) => {
+    const [error] = document.errors;
+    if (error !== undefined) throw error;
+    return document.toJS() as unknown;
+  });
 }
 
 /**

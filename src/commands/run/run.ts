@@ -38,7 +38,7 @@ const only = {
     'engine',
     'refresh-cache',
   ],
-  file: [],
+  file: ['name'],
 } as const;
 
 /**
@@ -90,10 +90,10 @@ async function jobIn(
   kind: 'script' | 'file',
   { values, env }: { values: Values; env: Environment },
 ): Promise<Job> {
-  const { type, runtime, env: variables = [] } = values;
+  const { type, runtime, name, env: variables = [] } = values;
   return kind === 'script'
     ? readScriptFile(path, { type, runtime, variables, now: Date.now() })
-    : readRunFile(path, Date.now(), env);
+    : readRunFile(path, { now: Date.now(), env, ...(name === undefined ? {} : { name }) });
 }
 
 function folderOptions(values: Values): FolderOptions {

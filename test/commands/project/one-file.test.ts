@@ -67,6 +67,37 @@ test(
 );
 
 test(
+  'run takes the only check of a file, or the one that --name chooses',
+  async () => {
+    const path = join(folder, 'several.yaml');
+    const channel =
+      'kind: alert-channel\nlogicalId: mail\ntype: EMAIL\nconfig: { address: a@shop.example }\n';
+    const documents = (...checks: object[]) =>
+      [channel, ...checks.map((one) => JSON.stringify(one))].join('\n---\n');
+    const ran = async (...more: string[]) => {
+      let printed = '';
+      const print = (text: string) => (printed += text);
+      const env = { AGENT_DATA_DIR: folder, USE_OS_DNS_RESOLVER: 'true' };
+      return [await run([path, ...more], { env, stdout: print, stderr: print }), printed.split('\n')[0]];
+    };
+    const second = file({ logicalId: 'cart', name: 'Cart' });
+    writeFileSync(path, documents(file()));
+    expect(await ran()).toEqual([0, expect.stringContaining('Home page')]);
+    writeFileSync(path, documents(file(), second));
+    expect(await ran('--name', 'cart')).toEqual([0, expect.stringContaining('Cart')]);
+    expect(await ran('--name', 'Home page')).toEqual([0, expect.stringContaining('Home page')]);
+    const several = { exitCode: 64, message: `${path} has the checks home, cart: choose one with --name` };
+    await expect(ran()).rejects.toMatchObject(several);
+    await expect(ran('--name', 'mail')).rejects.toMatchObject(several);
+    writeFileSync(path, documents());
+    await expect(ran('--name', 'mail')).rejects.toMatchObject({ exitCode: 64 });
+    writeFileSync(path, `${JSON.stringify([file(), second])}`);
+    expect(await ran('--name', 'cart')).toEqual([0, expect.stringContaining('Cart')]);
+  },
+  patientMs,
+);
+
+test(
   'the API accepts it',
   async () => {
     for (const route of ['/v1/checks/url', '/v1/checks']) {

@@ -29,7 +29,7 @@ request:
 function read(text: string, env: { [name: string]: string } = { SHOP_URL: 'https://shop.example/' }) {
   const path = join(folder, 'home.yaml');
   writeFileSync(path, text);
-  return readRunFile(path, Date.parse('2026-05-06T07:08:09.000Z'), env);
+  return readRunFile(path, { now: Date.parse('2026-05-06T07:08:09.000Z'), env });
 }
 
 test('a YAML file of a project becomes a job', async () => {
