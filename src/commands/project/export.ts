@@ -74,7 +74,7 @@ async function projectOf(client: Client, logicalId: string): Promise<Fields> {
   const answer = await client.call('GET', path);
   if (answer.status === 200) return answer.body;
   if (answer.status !== 404) throw unusable(client, path, answer);
-  throw new FatalError('CONFIGURATION', `the account has no project ${printable(logicalId)}`, {
+  throw new FatalError('CONFIGURATION', `the account has no such project: ${printable(logicalId)}`, {
     exitCode: exitCodes.couldNotRun,
     remedy: 'GET /v1/projects lists them',
   });

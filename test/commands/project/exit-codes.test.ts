@@ -116,7 +116,7 @@ test(
       remedy: 'use a key with a role that may do this',
     });
     const unknown = await run('export', { args: ['--project', 'none'] });
-    expect([unknown.code, fatal(unknown.last).msg]).toEqual([2, 'the account has no project none']);
+    expect([unknown.code, fatal(unknown.last).msg]).toEqual([2, 'the account has no such project: none']);
   },
   patientMs,
 );
