@@ -48,7 +48,10 @@ export async function buildApp(
       try {
         await deps.db.query('select 1');
       } catch {
-        return reply.code(503).send(errorBody(503, 'The database does not answer.'));
+        return reply
+          .code(503)
+          .header('retry-after', '2')
+          .send(errorBody(503, 'The database does not answer.'));
       }
       return { state: 'running', version };
     },

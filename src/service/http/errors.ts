@@ -98,12 +98,14 @@ export function errorHandler(error: FastifyError | HttpError, request: FastifyRe
     request.log.error({ err: error, route: request.routeOptions.url }, 'request failed');
   }
   if (error instanceof TooManyRequests) void reply.header('retry-after', String(error.retryAfterSeconds));
-  if (databaseTrouble(error) !== null) void reply.header('retry-after', String(retryAfterSeconds));
+  const seconds = retryAfterSeconds[statusCode];
+  if (seconds !== undefined && !reply.hasHeader('retry-after'))
+    void reply.header('retry-after', String(seconds));
   return reply.code(statusCode).send(errorBody(statusCode, message, attributes));
 }
 
-/** When a client may try again after trouble of the database. Agents wait longer from failure to failure. */
-const retryAfterSeconds = 2;
+/** When a client may try again, by status, unless the error knows better. Agents wait longer from failure to failure. */
+const retryAfterSeconds: { readonly [statusCode: number]: number } = { 429: 10, 503: 2, 507: 2 };
 
 /** Answers while the database is in trouble. The service has stored nothing of the request, or does not know it. */
 const troubles = {

@@ -15,6 +15,7 @@ export function refuseWhileStopping(app: FastifyInstance): void {
     return reply
       .code(503)
       .header('connection', 'close')
+      .header('retry-after', '1')
       .send(errorBody(503, 'The service is stopping: send the request again.'));
   });
 }

@@ -45,22 +45,23 @@ export async function idleBackground(db: Db): Promise<Background> {
   return background;
 }
 
-/** A service whose first account has one of everything. */
-export async function startServiceWithEverything(): Promise<{
-  service: TestService;
-  everything: Everything;
-  close: () => Promise<void>;
-}> {
+type Started = { service: TestService; everything: Everything; close: () => Promise<void> };
+
+/** A service whose first account has one of everything, on a new database or on `place.db`, which stays open. */
+export async function startServiceWithEverything(
+  place: { db?: Db; now?: () => number } = {},
+): Promise<Started> {
   const folder = mkdtempSync(join(tmpdir(), 'everything-'));
-  const db = await anyDatabase.open();
+  const db = place.db ?? (await anyDatabase.open());
   const bundles = createArtifactFiles(folder, { reserveBytes: 0 });
-  const service = await startTestService(db, { bundles, background: await idleBackground(db) });
+  const now = place.now === undefined ? {} : { now: place.now };
+  const service = await startTestService(db, { bundles, background: await idleBackground(db), ...now });
   return {
     service,
     everything: await makeOneOfEverything(service),
     close: async () => {
       await service.close();
-      await anyDatabase.close();
+      if (place.db === undefined) await anyDatabase.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -49,7 +49,14 @@ type Document = {
   components?: { schemas?: Fields };
   paths?: { [path: string]: { [method: string]: Operation } };
 };
-type Operation = { responses: { [status: string]: { content?: { [type: string]: { schema: object } } } } };
+type Operation = {
+  responses: {
+    [status: string]: {
+      content?: { [type: string]: { schema: object } };
+      headers?: { [name: string]: { required?: boolean } };
+    };
+  };
+};
 
 async function createAccount(db: Db, name: string): Promise<TestAccount> {
   const id = uuidv7();
@@ -74,7 +81,10 @@ function closed<S extends object>(schema: S): S {
   return close(schema) as S; // the same keywords, and one more
 }
 
-/** Checks an answer against the document: the path and status are described, and the body has no field but those described. */
+/**
+ * Checks an answer against the document: the path and status are described, the required headers are there, and the body
+ * has no field but those described.
+ */
 export function createAnswerCheck(document: Document) {
   const { paths: described = {} } = document;
   const components = { schemas: closed(document.components?.schemas ?? {}) };
@@ -86,7 +96,7 @@ export function createAnswerCheck(document: Document) {
   // A path without parameters wins: /v1/accounts/me is no id.
   paths.sort((a, b) => Number(a.path.includes('{')) - Number(b.path.includes('{')));
 
-  return (method: string, url: string, status: number, body: unknown): void => {
+  return (method: string, url: string, { status, body, headers }: Answer<unknown>): void => {
     const pathname = url.split('?', 1)[0] ?? '';
     const path = paths.find(({ pattern }) => pattern.test(pathname))?.path;
     if (path === undefined) {
@@ -101,6 +111,15 @@ export function createAnswerCheck(document: Document) {
     }
     const response = operation.responses[String(status)];
     expect(response, `${method} ${path} does not describe ${status}`).toBeDefined();
+    for (const [name, { required }] of Object.entries(response?.headers ?? {}))
+      if (required === true)
+        expect([method, path, status, name, headers.get(name)]).toEqual([
+          method,
+          path,
+          status,
+          name,
+          expect.any(String),
+        ]);
     const schema = response?.content?.['application/json']?.schema;
     if (schema === undefined) {
       // Something else than JSON, an image or a text, is looked at by its own tests.
@@ -122,6 +141,9 @@ export function createAnswerCheck(document: Document) {
 
 /** The same for each service of this process: to make the document and to compile its schemas takes half a second. */
 let answerCheck: ReturnType<typeof createAnswerCheck> | null = null;
+
+/** Paths whose answers the document describes. Others are those of pages and agents. */
+const described = /^\/(v[12]\b|health$|ping\/|(checks|check-groups)\/[^/]+\/trigger\/)/;
 
 const asItIs = (body: unknown): body is string | Uint8Array<ArrayBuffer> =>
   typeof body === 'string' || body instanceof Uint8Array;
@@ -193,8 +215,9 @@ export async function startTestService(
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     const answer = (isJson ? JSON.parse(text) : text === '' ? null : text) as Body; // checked against the document
-    if (/^\/v[12]\b/.test(path) || path === '/health') checkAnswer(method, path, response.status, answer);
-    return { status: response.status, body: answer, headers: response.headers };
+    const whole = { status: response.status, body: answer, headers: response.headers };
+    if (described.test(path)) checkAnswer(method, path, whole);
+    return whole;
   }
 
   return {

@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { version } from '../../../version.ts';
 import { neededRole, type Role } from '../fields/roles.ts';
 import { addExamples } from './add-examples.ts';
+import { addTroubles } from './add-troubles.ts';
 import { describeOperations } from './describe.ts';
 import type { Json } from './json.ts';
 import { nameSchemas } from './named-schemas.ts';
@@ -43,6 +44,7 @@ function complete(document: Json): void {
   liftStyles(document);
   tidySchemas(document);
   nameSchemas(document);
+  addTroubles(document);
   describeOperations(document);
   addExamples(document);
 }
