@@ -1,16 +1,15 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startHealthServer, type HealthServer } from '../../src/agent/metrics/health.ts';
 import { anyDatabase } from '../helpers/service/database.ts';
 import { startTestService, type TestService } from '../helpers/service/service.ts';
+import { damaged as damagedBytes, flipped, hasZzuf, maskOf } from '../helpers/zzuf.ts';
 
 /**
  * Requests that zzuf has damaged, to the agent's health port and the service: no crash, no 5xx, and the next good request
  * is answered. An error outside of a request would fail this file.
  */
 
-const hasZzuf = spawnSync('zzuf', ['--version']).status === 0;
 if (!hasZzuf) process.stdout.write('skipped: damaged requests need zzuf (apt-get install zzuf)\n');
 
 const seeds = 40;
@@ -42,8 +41,7 @@ afterAll(async () => {
 });
 
 /** The request with a share of its bits changed; a seed always changes the same ones. */
-const damaged = (request: string, seed: number): Buffer =>
-  execFileSync('zzuf', ['-s', String(seed), '-r', '0.001:0.05'], { input: request });
+const damaged = (request: string, seed: number): Buffer => damagedBytes(request, seed, '0.001:0.05');
 
 /** What the server answers until it closes the connection. */
 function answerTo(url: string, bytes: Buffer): Promise<string> {
@@ -76,6 +74,11 @@ test.skipIf(!hasZzuf)('zzuf changes requests', () => {
   const whole = request('GET /health HTTP/1.1', []);
   const changed = Array.from({ length: 10 }, (_, seed) => damaged(whole, seed).toString('latin1'));
   expect(changed.filter((text) => text !== whole).length).toBeGreaterThan(5);
+});
+
+test.skipIf(!hasZzuf)('zzuf flips the same bits of each stream, whatever is in it', () => {
+  const text = Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'.repeat(20));
+  for (let seed = 0; seed < 5; seed++) expect(flipped(text, maskOf(seed))).toEqual(damagedBytes(text, seed));
 });
 
 test.skipIf(!hasZzuf)(

@@ -199,6 +199,9 @@ export function encodedForms(value: string, detail: FormDetail = 'all'): Buffer[
   if (/[\r\n]/.test(core)) addLineForms(core, forms);
   // A key on one line in a variable: programs turn its \n into line ends before they use it.
   if (core.includes('\\n')) addLineForms(core.replaceAll('\\r', '').replaceAll('\\n', '\n'), forms);
+  // Half of a surrogate pair has no UTF-8 form: programs write U+FFFD in its place, and go on from there.
+  const sent = Buffer.from(core).toString();
+  if (sent !== core) addAllForms(sent, forms);
   for (const form of ['NFC', 'NFD'] as const) {
     const normalized = core.normalize(form);
     addAll(forms, [normalized, json(normalized)]);
