@@ -19,7 +19,10 @@ const unimplemented = 12;
 /** The answer of the service named slow takes this long, in milliseconds. */
 const slowMs = 600;
 
-/** Health of the sample services: 1 = serving, 2 = not serving. */
+/** The state of a service by its name: 1 = serving, 2 = not serving; undefined = there is none. */
+type StateOf = (service: string) => number | undefined;
+
+/** Health of the sample services. */
 const health = new Map([
   ['', 1],
   ['shop', 1],
@@ -46,7 +49,9 @@ function answer(stream: ServerHttp2Stream, status: number, message: Buffer | nul
   stream.end(frameOf(message));
 }
 
-function respond(stream: ServerHttp2Stream, path: string, body: Buffer): void {
+type Call = { path: string; body: Buffer };
+
+function respond(stream: ServerHttp2Stream, { path, body }: Call, stateOf: StateOf): void {
   const name = nameIn(body);
   if (path === '/sample.Shop/GetProduct') {
     const text = Buffer.from(name === '' ? 'lamp' : name);
@@ -58,12 +63,15 @@ function respond(stream: ServerHttp2Stream, path: string, body: Buffer): void {
     answer(stream, unimplemented, null);
     return;
   }
-  const state = health.get(name);
+  const state = stateOf(name);
   answer(stream, state === undefined ? notFound : ok, state === undefined ? null : Buffer.from([8, state]));
 }
 
-/** A gRPC server in plain text: the health service and a shop. Port 0 = any free one. */
-export async function startGrpcTarget(options: { host?: string; port?: number } = {}): Promise<GrpcTarget> {
+/** A gRPC server in plain text: the health service and a shop. Port 0 = any free one. `stateOf`: other services' health. */
+export async function startGrpcTarget(
+  options: { host?: string; port?: number; stateOf?: StateOf } = {},
+): Promise<GrpcTarget> {
+  const stateOf = options.stateOf ?? ((service) => health.get(service));
   const sessions = new Set<Http2Session>();
   const server = createServer();
   server.on('session', (session) => {
@@ -82,7 +90,7 @@ export async function startGrpcTarget(options: { host?: string; port?: number } 
       const body = Buffer.concat(parts);
       const wait = nameIn(body) === 'slow' ? slowMs : 0;
       setTimeout(() => {
-        if (!stream.destroyed) respond(stream, path, body);
+        if (!stream.destroyed) respond(stream, { path, body }, stateOf);
       }, wait);
     });
   });

@@ -5,6 +5,21 @@ import type { Targets } from './targets.ts';
 
 /** The checks of a world: some of each light type, each with a target that knows its name. */
 
+type ProbeKind = Exclude<CheckKind, 'heartbeat'>;
+
+/** In the order in which they are made. */
+const kinds = ['url', 'tcp', 'dns', 'api', 'icmp', 'ssl', 'grpc', 'traceroute'] as const;
+const usualCounts: Record<ProbeKind, number> = {
+  url: 24,
+  tcp: 8,
+  dns: 8,
+  api: 0,
+  icmp: 0,
+  ssl: 0,
+  grpc: 0,
+  traceroute: 0,
+};
+
 /** How many checks there are of each kind, and how often they run. */
 export type CheckOptions = {
   url?: number;
@@ -13,6 +28,8 @@ export type CheckOptions = {
   dns?: number;
   icmp?: number;
   ssl?: number;
+  grpc?: number;
+  traceroute?: number;
   heartbeat?: number;
   /** Seconds between the runs of a check: 10, 20 or 30. */
   everySeconds?: 10 | 20 | 30;
@@ -47,8 +64,8 @@ export async function makeChecks(place: Place, options: CheckOptions): Promise<C
   if (channel.status !== 201) throw new Error(`no channel: ${JSON.stringify(channel.body)}`);
   const alertChannelSubscriptions = [{ alertChannelId: channel.body.id, activated: true }];
   const { everySeconds = 10 } = options;
-  const counts = { url: 24, tcp: 8, dns: 8, api: 0, icmp: 0, ssl: 0, ...countsOf(options) };
-  const names = (['url', 'tcp', 'dns', 'api', 'icmp', 'ssl'] as const).flatMap((kind) =>
+  const counts = { ...usualCounts, ...countsOf(options) };
+  const names = kinds.flatMap((kind) =>
     Array.from({ length: counts[kind] }, (_, index) => [kind, `${kind}-${index}`] as const),
   );
   const checks: ChaosCheck[] = [];
@@ -92,20 +109,11 @@ export async function makeChecks(place: Place, options: CheckOptions): Promise<C
 }
 
 /** The counts that are given. */
-function countsOf(options: CheckOptions): Partial<Record<Exclude<CheckKind, 'heartbeat'>, number>> {
-  const { url, tcp, dns, api, icmp, ssl } = options;
-  return {
-    ...(url !== undefined && { url }),
-    ...(tcp !== undefined && { tcp }),
-    ...(dns !== undefined && { dns }),
-    ...(api !== undefined && { api }),
-    ...(icmp !== undefined && { icmp }),
-    ...(ssl !== undefined && { ssl }),
-  };
-}
+const countsOf = (options: CheckOptions): Partial<Record<ProbeKind, number>> =>
+  Object.fromEntries(kinds.flatMap((kind) => (options[kind] === undefined ? [] : [[kind, options[kind]]])));
 
 type Target = {
-  kind: Exclude<CheckKind, 'heartbeat'>;
+  kind: ProbeKind;
   name: string;
   address: string;
   /** Its name or address in a URL. */
@@ -151,6 +159,20 @@ async function requestOf(targets: Targets, { kind, name, address, urlHost }: Tar
           serverName: `${name}.chaos.test`,
           skipChainValidation: true,
         },
+      };
+    case 'grpc':
+      return {
+        url: address,
+        port: await targets.grpcPort(),
+        grpcConfig: { mode: 'HEALTH', service: name, tls: false },
+      };
+    case 'traceroute':
+      return {
+        url: address,
+        protocol: 'TCP',
+        port: await targets.tracePort(name),
+        queries: 2,
+        ptrLookup: false,
       };
   }
 }

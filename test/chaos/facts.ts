@@ -1,7 +1,7 @@
 /** What the oracle knows after a scenario, in milliseconds since the epoch unless a name says otherwise. */
 
 /** The types of checks that cost little. */
-export type CheckKind = 'url' | 'api' | 'tcp' | 'dns' | 'icmp' | 'ssl' | 'heartbeat';
+export type CheckKind = 'url' | 'api' | 'tcp' | 'dns' | 'icmp' | 'ssl' | 'grpc' | 'traceroute' | 'heartbeat';
 
 export type ChaosCheck = {
   id: string;
@@ -17,7 +17,7 @@ export type ChaosCheck = {
   bad: readonly { from: number; to: number }[];
 };
 
-/** A probe as its target saw it. */
+/** A probe as its target saw it. A trace is several: one connection for each query, and for hops beyond the target. */
 export type Probe = { check: string; at: number };
 
 /** A job as the queue took it, and how often it was handed out. */

@@ -5,8 +5,13 @@ import { createSecureContext, createServer as createTlsServer, type SecureContex
 import dnsPacket from 'dns-packet';
 import { dayMs } from '../../src/durations.ts';
 import { createAuthority } from '../../src/targets/certificates.ts';
+import { startGrpcTarget } from '../../src/targets/grpc-target.ts';
 import { closer, listen } from '../../src/targets/tcp-target.ts';
 import type { Notification, Probe } from './facts.ts';
+
+/** States of the health service. */
+const serving = 1;
+const notServing = 2;
 
 /** Targets that record every probe, with the name of the check in it. */
 
@@ -17,6 +22,10 @@ export type Targets = {
   tcpPort: (check: string) => Promise<number>;
   /** A server for all SSL checks, which name themselves in the name that they ask for: CHECK.chaos.test. */
   tlsPort: () => Promise<number>;
+  /** A health service for all gRPC checks, which name themselves in the service that they ask for. */
+  grpcPort: () => Promise<number>;
+  /** A port of its own for each traceroute check, which accepts connections and sends nothing. */
+  tracePort: (check: string) => Promise<number>;
   probes: Probe[];
   /** Makes the target of a check answer wrongly from now on, or well again. */
   setBad: (check: string, isBad: boolean) => void;
@@ -78,6 +87,28 @@ export async function startTargets(
     closers.push(closer(server));
     return listen(server, { host });
   };
+  const tracePort = async (check: string): Promise<number> => {
+    const server = createTcpServer((socket) => {
+      probes.push({ check, at: Date.now() });
+      // A probe ends its connection with a reset.
+      socket.on('error', () => socket.destroy()).on('end', () => socket.destroy());
+      socket.resume();
+    });
+    closers.push(closer(server));
+    return listen(server, { host });
+  };
+  let grpc: Promise<number> | undefined;
+  const grpcPort = (): Promise<number> =>
+    (grpc ??= startGrpcTarget({
+      host,
+      stateOf: (check) => {
+        probes.push({ check, at: Date.now() });
+        return bad.has(check) ? notServing : serving;
+      },
+    }).then(({ port, close }) => {
+      closers.push(close);
+      return port;
+    }));
   let tls: Promise<number> | undefined;
   const tlsPort = (): Promise<number> =>
     (tls ??= startTlsTarget({ host, bad, probes }).then(({ port, close }) => {
@@ -89,6 +120,8 @@ export async function startTargets(
     dnsPort,
     tcpPort,
     tlsPort,
+    grpcPort,
+    tracePort,
     probes,
     setBad: (check, isBad) => void (isBad ? bad.add(check) : bad.delete(check)),
     close: async () => {

@@ -26,4 +26,4 @@ export function startWeather(world: World, checks: readonly ChaosCheck[]): () =>
 
 /** The checks whose targets are changed: some of each kind. */
 export const changingChecks = (world: World): ChaosCheck[] =>
-  world.checks.filter(({ name }) => /^(url-[0-3]|(tcp|dns|api|ssl)-[01])$/.test(name));
+  world.checks.filter(({ name }) => /^(url-[0-3]|(tcp|dns|api|ssl|grpc)-[01])$/.test(name));

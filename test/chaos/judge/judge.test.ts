@@ -275,6 +275,25 @@ test('a probe of an agent that died belongs to the delivery that it did not fini
   expect(judge(facts({ results, probes })).violations).toHaveLength(1);
 });
 
+test('the connections of a trace are one probe, and those of a trace without a result are found', () => {
+  const trace: ChaosCheck = { ...check, kind: 'traceroute', name: 'traceroute-0' };
+  const connections = (at: number) =>
+    [0, 3, 60, 64].map((later) => ({ check: 'traceroute-0', at: at + later }));
+  const jobs = facts().jobs.map((job) => (job.dueAt === first ? { ...job, deliveries: 2 } : job));
+  const results = [
+    result(first, { startedAt: first + 5_000, stoppedAt: first + 5_100 }),
+    result(second),
+    result(third),
+  ];
+  const seen = [first + 40, first + 5_010, second + 40, third + 40];
+  const whole = { checks: [trace], jobs, results, probes: seen.flatMap(connections) };
+  expect(judge(facts(whole))).toMatchObject({ probes: 4, violations: [] });
+  const more = [...seen, third + 6_000].flatMap(connections);
+  expect(judge(facts({ ...whole, probes: more })).violations).toEqual([
+    expect.stringMatching(/^traceroute-0: the probe at .* has no result$/),
+  ]);
+});
+
 test('a probe of a run that ended as missed belongs to the delivery whose result was lost', () => {
   const results = [result(first), missedRecord(second, second, 1), result(third)];
   const excuses = { missed: (due: number) => due === second };

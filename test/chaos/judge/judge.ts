@@ -39,7 +39,7 @@ export const noVerdict = (): Verdict => ({
 
 /** Judges a scenario. `excuses` says what its fault may cost. */
 export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
-  const verdict: Verdict = { ...noVerdict(), probes: facts.probes.length };
+  const verdict = noVerdict();
   const dueOfJob = new Map(facts.jobs.map((job) => [job.id, job]));
   const resultsOf = grouped(facts.results, ({ checkId }) => checkId);
   const probesOf = grouped(facts.probes, ({ check }) => check);
@@ -47,8 +47,10 @@ export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
   const jobsOf = grouped(facts.jobs, ({ checkId }) => checkId);
   for (const check of facts.checks) {
     const results = resultsOf.get(check.id) ?? [];
+    const probes = runsSeen(check, probesOf.get(check.name) ?? []);
+    verdict.probes += probes.length;
     judgeMoments(check, results, { facts, excuses, verdict, dueOfJob });
-    judgeProbes(check, probesOf.get(check.name) ?? [], {
+    judgeProbes(check, probes, {
       facts,
       jobs: jobsOf.get(check.id) ?? [],
       results,
@@ -193,6 +195,16 @@ function judgeStatus(check: ChaosCheck, { result, due, excuses, verdict }: Statu
   if (result.status === 'failed' && result.reason?.owner !== 'target') say('failed is for faults of targets');
   if (inside && passed) say('its target failed all that time');
   if (!touched && !passed) say('its target was well all that time');
+}
+
+/** Between two connections of one trace, in milliseconds. Its rounds are 50 ms apart, and each waits less than a second. */
+const traceGapMs = 2_000;
+
+/** One probe for each run that a target saw: of the connections of a trace, the first. */
+function runsSeen(check: ChaosCheck, probes: readonly Probe[]): Probe[] {
+  if (check.kind !== 'traceroute') return [...probes];
+  const inOrder = probes.toSorted((a, b) => a.at - b.at);
+  return inOrder.filter(({ at }, index) => at - (inOrder[index - 1]?.at ?? -Infinity) > traceGapMs);
 }
 
 type ProbesContext = {

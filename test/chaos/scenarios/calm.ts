@@ -5,7 +5,7 @@ import type { Scenario } from '../scenario.ts';
 export const calm: Scenario = {
   name: 'calm',
   about: 'no fault, two agents, one replica',
-  world: { agents: 2 },
+  world: { agents: 2, api: 2, icmp: 2, ssl: 2, grpc: 3, traceroute: 2, heartbeat: 2 },
   run: async () => {
     await sleep(60_000);
     return {};

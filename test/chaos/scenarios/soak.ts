@@ -24,6 +24,8 @@ const kinds = {
   dns: share(0.15),
   icmp: share(0.05),
   ssl: share(0.05),
+  grpc: Math.max(2, share(0.02)),
+  traceroute: Math.max(2, share(0.01)),
   heartbeat: 10,
 };
 const resourcesFile = fileURLToPath(new URL('../../test/chaos/resources.mjs', import.meta.url));
