@@ -130,11 +130,41 @@ export type Certificate = {
   publicKey: KeyObject | null;
 };
 
+/** A certificate larger than this is read again each time, so that the cache stays small. */
+const maxKnownBytes = 16_384;
+const maxKnown = 256;
+/** By fingerprint, oldest first: what does not depend on the time. */
+const known = new Map<string, Certificate>();
+
 /**
- * Reads a certificate in DER. `now`: milliseconds since the epoch. Throws DerError, or node:crypto's error, if the bytes
- * are no certificate.
+ * Reads a certificate in DER. `now`: milliseconds since the epoch. Reading costs as much as a quarter of a handshake, so
+ * the last certificates are remembered. Throws DerError, or node:crypto's error, if the bytes are no certificate.
  */
 export function readCertificate(raw: Buffer, now: number): Certificate {
+  const fingerprint = createHash('sha256').update(raw).digest('hex');
+  const certificate = known.get(fingerprint) ?? readBytes(raw, fingerprint);
+  known.delete(fingerprint);
+  if (raw.length <= maxKnownBytes) known.set(fingerprint, certificate);
+  const [oldest] = known.keys();
+  if (known.size > maxKnown && oldest !== undefined) known.delete(oldest);
+  const { facts } = certificate;
+  return {
+    ...certificate,
+    facts: {
+      ...facts,
+      daysUntilExpiry: Math.floor((Date.parse(facts.notAfter) - now) / dayMs),
+      // Copies, so that changes to a result do not affect the cache.
+      sans: [...facts.sans],
+      ocspUrls: [...facts.ocspUrls],
+      crlUrls: [...facts.crlUrls],
+      caIssuerUrls: [...facts.caIssuerUrls],
+    },
+  };
+}
+
+function readBytes(bytes: Buffer, fingerprint: string): Certificate {
+  // A copy: the bytes may be a part of a larger buffer, which the cache would keep in memory.
+  const raw = Buffer.from(bytes);
   const x509 = new X509Certificate(raw);
   const parsed = parse(raw);
   const key = keyOf(x509);
@@ -156,10 +186,10 @@ export function readCertificate(raw: Buffer, now: number): Certificate {
       serialNumber: decimal(x509.serialNumber),
       notBefore: new Date(parsed.notBefore).toISOString(),
       notAfter: new Date(parsed.notAfter).toISOString(),
-      daysUntilExpiry: Math.floor((parsed.notAfter - now) / dayMs),
+      daysUntilExpiry: 0,
       sans: all.slice(0, maxSans),
       sansTruncated: all.length > maxSans,
-      fingerprintSha256: createHash('sha256').update(raw).digest('hex'),
+      fingerprintSha256: fingerprint,
       signatureAlgorithm: parsed.signatureAlgorithm,
       ...keyFacts(key),
       selfSigned: isSelfIssued && isSignedBy(x509, key),

@@ -9,6 +9,7 @@ import {
   type SecureContextOptions,
 } from 'node:tls';
 import { codeOf } from '../../system-errors.ts';
+import { readNoCertificate } from '../http/leaf-certificate.ts';
 
 /** What a handshake showed, whatever the certificate is worth. */
 export type Shown = {
@@ -106,6 +107,7 @@ export function shake(
       checkServerIdentity: () => undefined,
     };
     const secure = connect(settings);
+    readNoCertificate(secure);
     const end = () => {
       signal.removeEventListener('abort', onAbort);
       secure.removeAllListeners();

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { X509Certificate, type KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import { defaultRoots } from '../http/client-certificates.ts';
 import type { Certificate } from './certificate.ts';
@@ -72,15 +72,26 @@ function pathOf(presented: readonly Certificate[]): Certificate[] {
   return path;
 }
 
+/** Whether a certificate's key has made another one's signature. Both objects outlive an attempt (`certificate.ts`). */
+const signatures = new WeakMap<X509Certificate, WeakMap<KeyObject, boolean>>();
+
 function hasSigned(issuer: Certificate, one: Certificate): boolean {
+  const { publicKey } = issuer;
+  if (publicKey === null || !issuer.subjectName.equals(one.issuerName)) return false;
+  const verified = signatures.get(one.x509) ?? new WeakMap<KeyObject, boolean>();
+  signatures.set(one.x509, verified);
+  const known = verified.get(publicKey);
+  if (known !== undefined) return known;
+  const isSigned = isSignatureOf(publicKey, one.x509);
+  verified.set(publicKey, isSigned);
+  return isSigned;
+}
+
+function isSignatureOf(key: KeyObject, certificate: X509Certificate): boolean {
   try {
-    return (
-      issuer.subjectName.equals(one.issuerName) &&
-      issuer.publicKey !== null &&
-      one.x509.verify(issuer.publicKey)
-    );
+    return certificate.verify(key);
   } catch {
-    return false;
+    return false; // a key of another kind
   }
 }
 
