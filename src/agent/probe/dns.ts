@@ -81,6 +81,7 @@ async function ask(
   { run, address, server, query, phase }: Asking,
 ): Promise<DnsMessage> {
   const { signal } = run;
+  const from = settings.sourceAddress === null ? {} : { localAddress: settings.sourceAddress };
   let startedAt = performance.now();
   if (settings.transport === 'udp') {
     const progress = { tries: 0, ignored: 0, lastMismatch: null };
@@ -89,12 +90,13 @@ async function ask(
         signal,
         resendAtMs: noResends,
         progress,
+        ...from,
       });
     } finally {
       phase('request', performance.now() - startedAt);
     }
   }
-  const socket = await connectTcp({ addresses: [address], port: server.port }, { signal, attempts: [] });
+  const socket = await connectTcp({ addresses: [address], port: server.port }, { signal, attempts: [], ...from });
   socket.on('error', () => undefined);
   try {
     const stream = settings.overTls

@@ -10,10 +10,12 @@ import {
 } from '../../executors/http/request.ts';
 import type { ExecutionContext } from '../../executors/interface/executor.ts';
 import { unbracketed } from '../../executors/interface/name.ts';
+import type { ResolvedAddress } from '../../executors/interface/network.ts';
 import { lookUp, messageOf, probeNetwork } from './address.ts';
 import { TargetRefused } from './allowed-targets.ts';
 import { setTls, tlsFacts, type TlsFacts } from './certificates.ts';
 import { anyMatch } from './matching.ts';
+import { proxyFor, proxyOf } from './proxied.ts';
 import type { Prober, ProbeRun } from './run.ts';
 import type { HeaderMatch, HttpSettings } from './settings/http.ts';
 
@@ -39,32 +41,50 @@ export const probeHttp: Prober<HttpSettings> = async (settings, run) => {
   }
   const phase = (name: string, ms: number) =>
     gauges.set('probe_http_duration_seconds', ms / 1000, { phase: name });
-  const resolving = performance.now();
-  const address = await lookUp(unbracketed(url.hostname), settings.ip, run);
-  phase('resolve', performance.now() - resolving);
-  if (address === null) return false;
+  const proxy = proxyFor(url, settings.proxy);
+  const host = unbracketed(url.hostname);
+  let address: ResolvedAddress | null = null;
+  if (proxy?.resolves !== true) {
+    const resolving = performance.now();
+    address = await lookUp(host, settings.ip, run);
+    phase('resolve', performance.now() - resolving);
+    if (address === null) return false;
+  }
   gauges.phases('probe_http_duration_seconds', ...Object.values(phaseNames));
   let last: TlsFacts | null = null;
   let refusal: TargetRefused | null = null;
-  const request = await requestOf(url, settings, run, (facts) => {
+  const refused = (error: unknown): never => {
+    if (error instanceof TargetRefused) refusal = error;
+    throw error;
+  };
+  const plain = await requestOf(url, settings, run, (facts) => {
     last = facts;
   });
+  let request = plain;
+  if (proxy !== null) {
+    const first = address === null ? null : { host, address: address.address };
+    const way = proxyOf(proxy, { run, ip: settings.ip, first });
+    // A refusal here is misuse by the caller, unlike a redirect to such a target.
+    await way.targetFor(host, url.protocol === 'https:');
+    const targetFor = (name: string, secure: boolean) => {
+      last = null;
+      return way.targetFor(name, secure).catch(refused);
+    };
+    request = { ...plain, proxy: { ...way, targetFor } };
+  }
   const network = probeNetwork(settings.ip, run);
   const report = await performRequest(request, {
     ...contextOf(run),
     network: {
       ...network,
-      resolve: async (host, options) => {
+      resolve: async (name, options) => {
+        // The operator's own proxy need not be on the list.
+        if (proxy !== null) return await run.network.resolve(name, options);
         // The first name is resolved already; a second answer may be another one.
-        if (unbracketed(host) === unbracketed(url.hostname))
+        if (address !== null && unbracketed(name) === host)
           return { addresses: [address], source: 'literal', durationMs: 0, ipFallback: false };
         last = null;
-        try {
-          return await network.resolve(host, options);
-        } catch (error: unknown) {
-          if (error instanceof TargetRefused) refusal = error;
-          throw error;
-        }
+        return await network.resolve(name, options).catch(refused);
       },
     },
   });

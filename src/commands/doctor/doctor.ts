@@ -5,6 +5,7 @@ import { createNetwork } from '../../executors/system-network.ts';
 import { uptimeTypes } from '../../protocol/check-types.ts';
 import { parseArguments, type Command } from '../command.ts';
 import { doctorLine } from '../line/doctor.ts';
+import { asDatabaseProbes } from './as-database.ts';
 import { evidenceProbes } from './evidence.ts';
 import { findingsTable, ok, runProbes, type Probe } from './finding.ts';
 import { guardProbes } from './guards.ts';
@@ -41,6 +42,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
       ...tlsProbes(settings.extraCaFile),
       ...ownNetworkProbes(network, settings),
       ...evidenceProbes,
+      ...asDatabaseProbes(settings.asDatabase, Date.now),
       ...machineProbes(settings),
       ...guardProbes(settings),
       ...(carriesScripts() ? (await import('./scripts.ts')).scriptProbes(settings) : [withoutScripts]),

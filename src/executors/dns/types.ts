@@ -89,17 +89,17 @@ export function typeName(number: number): string {
   return typeNames.get(number) ?? `TYPE${number}`;
 }
 
+const classNames: ReadonlyMap<number, string> = new Map([
+  [1, 'IN'],
+  [2, 'CS'],
+  [3, 'CH'],
+  [4, 'HS'],
+  [255, 'ANY'],
+]);
+
 /** Mnemonic of a class; `CLASS123` if it has none. */
 export function className(number: number): string {
-  return number === 1
-    ? 'IN'
-    : number === 3
-      ? 'CH'
-      : number === 4
-        ? 'HS'
-        : number === 255
-          ? 'ANY'
-          : `CLASS${number}`;
+  return classNames.get(number) ?? `CLASS${number}`;
 }
 
 /** Mnemonic of a response code; `RCODE123` if it has none. */

@@ -23,7 +23,12 @@ export type UdpProgress = {
 export function exchangeUdp(
   server: DnsServer,
   query: DnsQuery,
-  options: { signal: AbortSignal; resendAtMs: readonly number[]; progress: UdpProgress },
+  options: {
+    signal: AbortSignal;
+    resendAtMs: readonly number[];
+    progress: UdpProgress;
+    localAddress?: string;
+  },
 ): Promise<DnsMessage> {
   const { signal, resendAtMs, progress } = options;
   return new Promise((resolve, reject) => {
@@ -75,10 +80,13 @@ export function exchangeUdp(
       }
     });
     // connect() passes its error to the callback instead of to 'error'.
-    socket.connect(server.port, server.address, (...[error]: [Error?]) => {
-      if (socket === null) return;
-      if (error) fail(error);
-      else send();
-    });
+    const join = () =>
+      socket?.connect(server.port, server.address, (...[error]: [Error?]) => {
+        if (socket === null) return;
+        if (error) fail(error);
+        else send();
+      });
+    if (options.localAddress === undefined) join();
+    else socket.bind({ address: options.localAddress }, join);
   });
 }

@@ -65,11 +65,12 @@ export async function openConnection(
   if (proxy === null) {
     socket = await dial({ host: destination.host, port: destination.port }, [destination.family], io);
   } else {
+    const host = (await proxy.targetFor?.(destination.host, destination.secure)) ?? destination.host;
     socket = await dialProxy(proxy, io);
     if (proxy.secure || destination.secure) enterPhase(record, 'tunnel');
     if (proxy.secure) socket = await secureProxy(socket, proxy, signal);
     if (destination.secure) {
-      await openTunnel(socket, { host: destination.host, port: destination.port, proxy, signal });
+      await openTunnel(socket, { host, port: destination.port, proxy, signal });
     }
   }
   if (!destination.secure) return socket;

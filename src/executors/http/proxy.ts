@@ -13,6 +13,13 @@ export type Proxy = {
   secure: boolean;
   /** Value of Proxy-Authorization, or null. */
   authorization: string | null;
+  /** More headers of CONNECT. */
+  connectHeaders?: readonly (readonly [name: string, value: string])[];
+  /**
+   * What CONNECT names in place of the target's host. Called for each hop, also if there is no CONNECT; it may reject
+   * to refuse the target.
+   */
+  targetFor?: (host: string, secure: boolean) => Promise<string>;
 };
 
 /**
@@ -122,6 +129,7 @@ export function openTunnel(
     }
     signal.addEventListener('abort', onAbort, { once: true });
     const credentials = proxy.authorization === null ? '' : `Proxy-Authorization: ${proxy.authorization}\r\n`;
-    socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${credentials}\r\n`);
+    const more = (proxy.connectHeaders ?? []).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${credentials}${more}\r\n`);
   });
 }

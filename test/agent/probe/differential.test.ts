@@ -54,7 +54,7 @@ describe.skipIf(!hasExporter)('next to blackbox_exporter', () => {
   beforeAll(async () => {
     lab = await startProbeLab();
     const file = join(lab.folder, 'blackbox.yml');
-    writeFileSync(file, probeFile(lab.ca));
+    writeFileSync(file, probeFile(lab.ca, lab.proxy.port));
     const port = await freePort();
     theirs = `http://127.0.0.1:${port}`;
     program = startProgram(exporter, [`--config.file=${file}`, `--web.listen-address=127.0.0.1:${port}`]);

@@ -3,7 +3,7 @@ import type { Targets } from '../../../src/targets/targets.ts';
 /** Modules and targets of the differential test. docs/probe.md has the same table. */
 
 /** The file for both programs; `ca` is the path of the authority's PEM. */
-export const probeFile = (ca: string): string => `
+export const probeFile = (ca: string, proxyPort: number): string => `
 modules:
   http_2xx: &http
     prober: http
@@ -36,6 +36,8 @@ modules:
   https_insecure: {prober: http, timeout: 15s, http: {<<: *plain, tls_config: {insecure_skip_verify: true}}}
   https_name: {prober: http, timeout: 15s, http: {<<: *plain, tls_config: {ca_file: ${ca}, server_name: other.test}}}
   https_no_http2: {prober: http, timeout: 15s, http: {<<: *plain, enable_http2: false, tls_config: {ca_file: ${ca}}}}
+  http_proxy: {prober: http, timeout: 15s, http: {<<: *plain, proxy_url: "http://127.0.0.1:${proxyPort}", tls_config: {ca_file: ${ca}}}}
+  http_proxy_names: {prober: http, timeout: 15s, http: {<<: *plain, proxy_url: "http://127.0.0.1:${proxyPort}", skip_resolve_phase_with_proxy: true, tls_config: {ca_file: ${ca}}}}
   tcp: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4}}
   tcp_banner: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, query_response: [{expect: "^220 (\\\\w+)"}, {send: "EHLO \${1}"}, {expect: "^250"}]}}
   tcp_other_banner: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, query_response: [{expect: "^SSH"}]}}
@@ -48,6 +50,9 @@ modules:
   icmp_ttl: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, ttl: 3, payload_size: 100}}
   dns_a: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: A}}
   dns_soa: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: SOA}}
+  dns_source: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, source_ip_address: 127.0.0.9, query_name: sample.test, query_type: A}}
+  dns_tcp_source: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, source_ip_address: 127.0.0.9, transport_protocol: tcp, query_name: sample.test, query_type: A}}
+  dns_cs: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: A, query_class: CS}}
   dns_tcp: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, transport_protocol: tcp, query_name: sample.test, query_type: MX}}
   dns_nxdomain: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: none.test, query_type: A}}
   dns_expect_nxdomain: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: none.test, query_type: A, valid_rcodes: [NXDOMAIN]}}
@@ -120,6 +125,17 @@ export function probeCases(
     ['https_name', 'the certificate of another name', https()],
     ['https_no_http2', 'a valid certificate', https()],
     ['http_2xx', 'an unknown authority', https()],
+    ['http_proxy', 'a page', http],
+    ['http_proxy', 'a page by its name', `http://localhost:${ports.http}/`],
+    ['http_proxy', 'three redirects', `http://${http}/redirect/3`],
+    ['http_proxy', 'a closed port', `http://${closed}`],
+    ['http_proxy', 'an unknown name', 'http://nothing.invalid/'],
+    ['http_proxy', 'a valid certificate', `https://localhost:${ports.https}/`],
+    ['http_proxy', 'an expired certificate', https('', ports.expired)],
+    ['http_proxy', 'TLS to a closed port', `https://${closed}`],
+    ['http_proxy_names', 'a page by its name', `http://localhost:${ports.http}/`],
+    ['http_proxy_names', 'a valid certificate', `https://localhost:${ports.https}/`],
+    ['http_proxy_names', 'an unknown name', 'https://nothing.invalid/'],
     ['tcp', 'an open port', `127.0.0.1:${ports.silent}`],
     ['tcp', 'an open port by its name', `localhost:${ports.silent}`],
     ['tcp', 'a closed port', closed],
@@ -142,6 +158,9 @@ export function probeCases(
     ['dns_a', 'a name', dns],
     ['dns_a', 'a closed port', closed],
     ['dns_soa', 'the serial number', dns],
+    ['dns_source', 'a name', dns],
+    ['dns_tcp_source', 'TCP', dns],
+    ['dns_cs', 'a name', dns],
     ['dns_tcp', 'TCP', dns],
     ['dns_tcp', 'a closed port', closed],
     ['dns_nxdomain', 'an unknown name', dns],

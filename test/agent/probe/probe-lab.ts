@@ -10,6 +10,7 @@ import { startHealthServer, type HealthServer } from '../../../src/agent/metrics
 import { createProbeEndpoint, type ProbeEndpointOptions } from '../../../src/agent/probe/endpoint.ts';
 import { createAuthority } from '../../../src/targets/certificates.ts';
 import { startTargets, type Targets } from '../../../src/targets/targets.ts';
+import { startForwardProxy, type ForwardProxy } from './forward-proxy.ts';
 import type { MorePorts } from './probe-cases.ts';
 
 /** Whether a program of Debian's packages is on this machine. */
@@ -83,6 +84,7 @@ export type ProbeLab = {
   ca: string;
   targets: Targets;
   ports: MorePorts;
+  proxy: ForwardProxy;
   close: () => Promise<void>;
 };
 
@@ -112,15 +114,18 @@ export async function startProbeLab(): Promise<ProbeLab> {
     '127.0.0.1',
   );
   await Promise.all([once(grpc, 'listening'), once(mail, 'listening')]);
+  const proxy = await startForwardProxy();
   const portOf = (server: { address: () => unknown }) => (server.address() as AddressInfo).port; // they listen on TCP
   return {
     folder,
     ca,
     targets,
+    proxy,
     ports: { grpcTls: portOf(grpc), startTls: portOf(mail), closed: await freePort() },
     close: async () => {
       grpc.close();
       mail.close();
+      await proxy.close();
       await targets.close();
       rmSync(folder, { recursive: true, force: true });
     },

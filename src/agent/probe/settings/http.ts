@@ -4,6 +4,7 @@ import { sizeBytes } from './durations.ts';
 import { ipSettings, type IpSettings } from './ip.ts';
 import type { ProbeFields } from './fields.ts';
 import type { Pattern } from './patterns.ts';
+import { isHeader, proxySettings, type ProxySettings } from './proxy.ts';
 import { tlsSettings, type TlsSettings } from './tls.ts';
 
 export type HeaderMatch = { header: string; pattern: Pattern; allowMissing: boolean };
@@ -31,17 +32,13 @@ export type HttpSettings = {
   readonly headerMatches: readonly HeaderMatch[];
   readonly headerNotMatches: readonly HeaderMatch[];
   readonly http2: boolean;
+  readonly proxy: ProxySettings | null;
 };
 
 const unsupported = [
   'fail_if_body_json_matches_cel',
   'fail_if_body_json_not_matches_cel',
   'oauth2',
-  'proxy_url',
-  'no_proxy',
-  'proxy_from_environment',
-  'proxy_connect_header',
-  'skip_resolve_phase_with_proxy',
   'enable_http3',
 ];
 /** Fields have their own place for these. */
@@ -112,6 +109,7 @@ export function httpSettings(fields: ProbeFields): HttpSettings {
     headerMatches: headerMatchesOf(fields, 'fail_if_header_matches'),
     headerNotMatches: headerMatchesOf(fields, 'fail_if_header_not_matches'),
     http2: fields.flag('enable_http2', true),
+    proxy: proxySettings(fields),
   };
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(settings.method)) fields.fail('method', 'is not a method');
   fields.end();
@@ -126,9 +124,6 @@ function headersOf(fields: ProbeFields): [string, string][] {
     return [name, value];
   });
 }
-
-const isHeader = (name: string, value: string) =>
-  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && /^[^\0\r\n]*$/.test(value);
 
 /** `http_headers`, whose values may be secret, and whose files are read for each probe. */
 function moreHeaders(fields: ProbeFields): () => Promise<string[]> {

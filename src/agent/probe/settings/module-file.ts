@@ -103,7 +103,15 @@ function masked(value: unknown, isSecret = false): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [
       name,
-      masked(one, secretName.test(name) || isSensitiveHeader(name)),
+      name === 'proxy_url'
+        ? withoutPassword(one)
+        : name === 'proxy_connect_header' && isFields(one)
+          ? Object.fromEntries(Object.keys(one).map((header) => [header, ['<secret>']]))
+          : masked(one, secretName.test(name) || isSensitiveHeader(name)),
     ]),
   );
+}
+
+function withoutPassword(url: unknown): unknown {
+  return typeof url === 'string' ? url.replace(/^([a-z]+:\/\/)[^/]*@/i, '$1<secret>@') : url;
 }

@@ -65,6 +65,7 @@ export type RecordRules = {
 };
 export type DnsSettings = {
   readonly ip: IpSettings;
+  readonly sourceAddress: string | null;
   readonly transport: 'udp' | 'tcp';
   readonly overTls: boolean;
   readonly tlsConfig: TlsSettings;
@@ -78,19 +79,19 @@ export type DnsSettings = {
   readonly additional: RecordRules;
 };
 
-const classes = { IN: 1, CH: 3, HS: 4, ANY: 255 } as const;
+const classes = { IN: 1, CS: 2, CH: 3, HS: 4, ANY: 255 } as const;
 
 export function dnsSettings(fields: ProbeFields): DnsSettings {
-  fields.refuse(['source_ip_address']);
   const typeText = fields.text('query_type', 'ANY');
   const nameText = fields.text('query_name');
   if (nameText === '') fields.fail('query_name', 'is required');
   const overTls = fields.flag('dns_over_tls', false);
   const transport = fields.oneOf('transport_protocol', ['udp', 'tcp'], overTls ? 'tcp' : 'udp');
   if (overTls && transport === 'udp') fields.fail('transport_protocol', 'must be tcp with dns_over_tls');
-  const klass = fields.oneOf('query_class', ['IN', 'CH', 'HS', 'ANY'], 'IN');
+  const klass = fields.oneOf('query_class', ['IN', 'CS', 'CH', 'HS', 'ANY'], 'IN');
   const settings: DnsSettings = {
     ip: ipSettings(fields),
+    sourceAddress: sourceAddress(fields),
     transport,
     overTls,
     tlsConfig: tlsSettings(fields),
