@@ -96,7 +96,10 @@ async function ask(
       phase('request', performance.now() - startedAt);
     }
   }
-  const socket = await connectTcp({ addresses: [address], port: server.port }, { signal, attempts: [], ...from });
+  const socket = await connectTcp(
+    { addresses: [address], port: server.port },
+    { signal, attempts: [], ...from },
+  );
   socket.on('error', () => undefined);
   try {
     const stream = settings.overTls

@@ -19,7 +19,12 @@ async function findingOf(name: string, bytes: Buffer, ageDays = 1): Promise<Find
   const path = join(folder, name);
   writeFileSync(path, bytes);
   utimesSync(path, (now - ageDays * day) / 1000, (now - ageDays * day) / 1000);
-  return (await runProbes(asDatabaseProbes(path, () => now), 10_000))[0];
+  return (
+    await runProbes(
+      asDatabaseProbes(path, () => now),
+      10_000,
+    )
+  )[0];
 }
 
 const numbers = asDatabase([
@@ -70,6 +75,13 @@ test('a file of another kind, a damaged one and a missing one are problems with 
     status: 'problem',
     remedy,
   });
-  const [missing] = await runProbes(asDatabaseProbes(join(folder, 'missing.mmdb'), () => now), 10_000);
-  expect(missing).toMatchObject({ status: 'problem', message: expect.stringContaining('ENOENT') as string, remedy });
+  const [missing] = await runProbes(
+    asDatabaseProbes(join(folder, 'missing.mmdb'), () => now),
+    10_000,
+  );
+  expect(missing).toMatchObject({
+    status: 'problem',
+    message: expect.stringContaining('ENOENT') as string,
+    remedy,
+  });
 });
