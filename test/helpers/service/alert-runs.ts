@@ -1,3 +1,4 @@
+import type { CheckType } from '../../../src/protocol/check-types.ts';
 import { certificateExpiryOf } from '../../../src/protocol/certificate-expiry.ts';
 import { createAlertTimers } from '../../../src/service/alerting/alert-timers.ts';
 import { createAlertFollower } from '../../../src/service/alerting/follow-alerts.ts';
@@ -36,41 +37,43 @@ export type Run = {
   runId?: string;
   isTest?: boolean;
   parts: Part[];
+  checkType?: CheckType;
 };
 
 /** Stores the results of runs in one transaction; the ids of their results. */
 export async function endRuns(db: Db, runs: readonly Run[]): Promise<string[]> {
   const partitions = createPartitions(db);
   const runIds = new Map<string, string>();
-  const results = runs.flatMap(({ checkId, accountId, at, runId = uuidv7(at), isTest = false, parts }) =>
-    parts.map(({ status, location = 'here', details = {}, message, code = 'TIMEOUT' }): ResultToStore => {
-      const id = uuidv7(at);
-      runIds.set(id, runId);
-      return {
-        id,
-        startedAt: at,
-        stoppedAt: at + 20,
-        accountId,
-        checkId,
-        jobId: null,
-        sequenceId: uuidv7(at),
-        isTest,
-        checkType: 'URL',
-        runLocation: location,
-        resultType: 'FINAL',
-        status,
-        hasFailures: status === 'failed',
-        hasErrors: status === 'errored',
-        isDegraded: status === 'degraded',
-        overMaxResponseTime: false,
-        isCancelled: false,
-        responseTime: 12.5,
-        attempts: 0,
-        reason: message === undefined ? null : toJsonb({ code, owner: 'target', message }),
-        body: toJsonb({ assertions: [], timings: null, details, artifacts: [], log: [] }),
-        sslDaysRemaining: certificateExpiryOf(details)?.daysRemaining ?? null,
-      };
-    }),
+  const results = runs.flatMap(
+    ({ checkId, accountId, at, runId = uuidv7(at), isTest = false, parts, checkType = 'URL' }) =>
+      parts.map(({ status, location = 'here', details = {}, message, code = 'TIMEOUT' }): ResultToStore => {
+        const id = uuidv7(at);
+        runIds.set(id, runId);
+        return {
+          id,
+          startedAt: at,
+          stoppedAt: at + 20,
+          accountId,
+          checkId,
+          jobId: null,
+          sequenceId: uuidv7(at),
+          isTest,
+          checkType,
+          runLocation: location,
+          resultType: 'FINAL',
+          status,
+          hasFailures: status === 'failed',
+          hasErrors: status === 'errored',
+          isDegraded: status === 'degraded',
+          overMaxResponseTime: false,
+          isCancelled: false,
+          responseTime: 12.5,
+          attempts: 0,
+          reason: message === undefined ? null : toJsonb({ code, owner: 'target', message }),
+          body: toJsonb({ assertions: [], timings: null, details, artifacts: [], log: [] }),
+          sslDaysRemaining: certificateExpiryOf(details)?.daysRemaining ?? null,
+        };
+      }),
   );
   await partitions.make(results.map(({ startedAt }) => startedAt));
   await db.tx(async (tx) => {
