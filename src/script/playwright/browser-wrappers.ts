@@ -18,6 +18,12 @@ const quiet = [
 ];
 
 /**
+ * Chromium features to switch off: pages of the address bar's suggestions, which each window of a full Chromium loads in two
+ * further processes. Nobody types there, and they take as much processor time and memory as a page of a check.
+ */
+const addressBar = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup'].join(',');
+
+/**
  * The paths that Playwright tries below `chromium-<revision>`, newer releases first, and below the headless shell's
  * folder.
  */
@@ -29,12 +35,21 @@ export const shellPlaces = [
 
 /**
  * A shell script that starts Chromium with the flags that scripts need. Playwright always passes --no-sandbox; here the
- * host decides.
+ * host decides. Of several --disable-features Chromium reads only the last one, so the script adds to that of Playwright.
  */
 export function chromiumWrapper(program: string, sandbox: boolean, headless: boolean): string {
   const flags = [...quiet, ...(headless ? ['--headless'] : []), ...(sandbox ? [] : ['--no-sandbox'])];
-  const dropped = 'for arg do shift; [ "$arg" = --no-sandbox ] || set -- "$@" "$arg"; done\n';
-  return `#!/bin/sh\n${sandbox ? dropped : ''}exec ${quoted(program)} ${flags.join(' ')} "$@"\n`;
+  return `#!/bin/sh
+off=
+for arg do
+  shift
+  case $arg in
+    --disable-features=*) off=\${arg#*=}, ;;
+${sandbox ? '    --no-sandbox) ;;\n' : ''}    *) set -- "$@" "$arg" ;;
+  esac
+done
+exec ${quoted(program)} ${flags.join(' ')} --disable-features="\${off}${addressBar}" "$@"
+`;
 }
 
 /** Puts a program where Playwright looks for it, with the marker files of a complete install. `browser`: its folder. */

@@ -54,7 +54,7 @@ export const playwrightCaches = (first: string | null = null): string[] => [
 ];
 
 /** Increase this number when the wrappers change, so that directories of older versions are not used. */
-const layout = 2;
+const layout = 3;
 
 /** Finds the programs that a runtime's Playwright will start. Rejects with AgentError BROWSER_UNAVAILABLE or DISK_FULL. */
 export async function findBrowsers(
