@@ -90,7 +90,7 @@ describe.skipIf(!hasZzuf)('damaged requests', () => {
       }
     }
     // A damaged number of a time limit is answered as Prometheus' own exporter does, with 500.
-    expect([...statuses.keys()].filter((answer) => /^5/.test(answer) && answer !== '500')).toEqual([]);
+    expect([...statuses.keys()].filter((answer) => answer.startsWith('5') && answer !== '500')).toEqual([]);
     expect(statuses.get('500') ?? 0).toBeLessThan(seeds);
     expect(statuses.get('400') ?? 0).toBeGreaterThan(0);
     expect(await send(url, Buffer.from(requests[3] ?? ''), 20_000)).toBe('200');
