@@ -280,6 +280,7 @@ Silent hops count as unchanged.
 \`AS_DATABASE\` of the agent names a file in MMDB format with the fields \`autonomous_system_number\` and
 \`autonomous_system_organization\`.
 Hops then have \`asn\` and \`asOrganization\`.
+\`doctor\` tries the file with an example.
 The agent reads the file at its start, and again within a minute after it was replaced.
 
 ## Assertions

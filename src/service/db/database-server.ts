@@ -224,7 +224,7 @@ async function listenForever(
       isAgain = true;
     } catch (error) {
       again(toError(error));
-      throw error;
+      throw classified(error);
     }
     if (stopped) await next.end();
   }

@@ -74,6 +74,10 @@ async function callAll(
   return answered;
 }
 
+/** What these operations answer is part of the program. With a known key they need no database. */
+const constant = new Set(['GET /v1/analytics/metrics', 'GET /v1/runtimes', 'GET /v1/runtimes/{id}']);
+const needsDatabase = ({ name }: Answered) => !constant.has(name);
+
 const namesOf = (answered: readonly Answered[], isMeant: (status: number) => boolean): string[] =>
   answered
     .filter(({ status }) => isMeant(status))
@@ -105,7 +109,7 @@ describe.skipIf(binaries === null)('a database that does not answer', () => {
       // The key is still known, so that each operation comes to its own statements.
       const inside = await callAll(service, everything, document);
       expect(namesOf(inside, (status) => status >= 500 && status !== 503)).toEqual([]);
-      expect(namesOf(inside, (status) => status < 400)).toEqual([]);
+      expect(namesOf(inside.filter(needsDatabase), (status) => status < 400)).toEqual([]);
       expect(namesOf(inside, (status) => status === 503).length).toBeGreaterThan(150);
       // Nobody knows the key any more.
       ahead = 60_000;
@@ -157,7 +161,7 @@ describe.skipIf(!mounts)('a full disk', () => {
       await new Promise((resolve) => setTimeout(resolve, 1_100));
       const inside = await callAll(service, everything, document);
       expect(namesOf(inside, (status) => status >= 500 && status !== 507)).toEqual(['503 GET /health']);
-      expect(namesOf(inside, (status) => status < 400)).toEqual([]);
+      expect(namesOf(inside.filter(needsDatabase), (status) => status < 400)).toEqual([]);
       ahead = 60_000;
       const outside = await callAll(service, everything, document);
       expect(namesOf(outside, (status) => status !== 507)).toEqual(['503 GET /health']);
