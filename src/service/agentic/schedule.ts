@@ -1,3 +1,5 @@
+import { planRuns } from '../../protocol/plan-runs.ts';
+import { scheduledRunId } from '../../protocol/schedule.ts';
 import { advanceChecks } from '../scheduling/schedule.ts';
 import { lockDueAgentic } from './statements.ts';
 import {
@@ -12,11 +14,10 @@ import {
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
-import { scheduledRunId, uuidv7 } from '../engine/ids.ts';
+import { uuidv7 } from '../engine/ids.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
 import type { Missed } from '../scheduling/fold-missed.ts';
 import { recordMissed } from '../scheduling/record-missed.ts';
-import { planRuns } from '../checks/schedule/plan.ts';
 import { endRuns, unperformed } from './outcomes.ts';
 
 /** Queues due runs of agentic checks, expires runs that nobody starts, and cancels runs. */

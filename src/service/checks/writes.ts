@@ -1,4 +1,5 @@
 import { kindOf, type CheckKind, type CheckType, type TypeOfKind } from '../../protocol/check-types.ts';
+import { nextDue } from '../../protocol/schedule.ts';
 import { serviceCheckTypes } from './types/table.ts';
 import { findAccount } from '../accounts/statements.ts';
 import { useBundle } from '../bundles/statements.ts';
@@ -10,7 +11,7 @@ import { shareLockSnippets } from '../accounts/snippets/statements.ts';
 import { shareLockServices } from '../status-pages/service-statements.ts';
 import { badRequest } from '../http/errors.ts';
 import { listRuntimes } from '../engine/runtimes.ts';
-import { intervalSeconds, nextDueAt, offsetProblem, offsetSeconds } from './schedule/rules.ts';
+import { intervalSeconds, offsetProblem, offsetSeconds } from './schedule/rules.ts';
 import { checkSubscriptions } from './rules/channels.ts';
 import { settleCheck } from './rules/rules.ts';
 import { createProblems, type Problems } from '../http/problems.ts';
@@ -183,7 +184,7 @@ export async function prepareCheck(
     ...toStored(settled, deps.encryption),
     ...schedule,
     // A heartbeat is never due, because it has timers of its own.
-    nextDueAt: serviceCheckTypes[type].runBy === 'nobody' ? null : nextDueAt(schedule, now),
+    nextDueAt: serviceCheckTypes[type].runBy === 'nobody' ? null : new Date(nextDue(schedule, now)),
     now: new Date(now),
   };
 }

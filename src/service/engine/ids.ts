@@ -1,4 +1,5 @@
-import { createHash, randomFillSync } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
+import { maxUuidTime, uuidOfTime } from '../../protocol/schedule.ts';
 
 /** Ids are UUIDv7 (RFC 9562, section 5.7). They begin with their time, so an id is enough to find its partition. */
 
@@ -8,8 +9,6 @@ export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-
 /** The same for request schemas, where capitals are allowed (http/ids-in-requests.ts). */
 export const sentUuidPattern = '^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 
-/** Largest time that fits into the 48 bits of a UUIDv7. */
-const maxTime = 2 ** 48 - 1;
 // Random bytes are drawn for many ids at once, because a call per id costs more than the id.
 const pool = Buffer.alloc(4096);
 let used = pool.length;
@@ -22,7 +21,7 @@ export function uuidv7(milliseconds: number = Date.now()): string {
   }
   const random = pool.toString('hex', used, used + 10);
   used += 10;
-  return format(milliseconds, random);
+  return uuidOfTime(milliseconds, random);
 }
 
 /** Returns a function that makes ids of one millisecond in ascending order. */
@@ -33,24 +32,9 @@ export function uuidv7Series(milliseconds: number): () => string {
   return () => `${head}${(tail++ % 2 ** 48).toString(16).padStart(12, '0')}`;
 }
 
-/** The id of a check's scheduled run at a given moment. Every replica derives the same id. */
-export function scheduledRunId(checkId: string, dueAt: number): string {
-  return format(dueAt, createHash('sha256').update(`${checkId} ${dueAt}`).digest('hex').slice(0, 20));
-}
-
 /** A UUIDv7 not later than any other of that time: a limit for lists in id order. */
 export function firstUuidv7(milliseconds: number): string {
-  return format(Math.min(Math.max(0, Math.floor(milliseconds)), maxTime), '0'.repeat(20));
-}
-
-function format(milliseconds: number, random: string): string {
-  if (!Number.isInteger(milliseconds) || milliseconds < 0 || milliseconds > maxTime) {
-    throw new RangeError(`not a time for an id: ${milliseconds}`);
-  }
-  const time = milliseconds.toString(16).padStart(12, '0');
-  // Variant 10xx: the first hex digit of the fourth group is 8 to b.
-  const variant = ((Number.parseInt(random.charAt(3), 16) & 0x3) | 0x8).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`;
+  return uuidOfTime(Math.min(Math.max(0, Math.floor(milliseconds)), maxUuidTime), '0'.repeat(20));
 }
 
 /** Milliseconds since the epoch in a UUIDv7; null for anything else. */

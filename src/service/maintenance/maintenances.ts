@@ -1,3 +1,4 @@
+import { scheduledRunId } from '../../protocol/schedule.ts';
 import type { Queryable } from '../db/database.ts';
 import { recurrenceOf } from './effect-statements.ts';
 import { findVisibleWindows, type MaintenanceWindowRow } from './statements.ts';
@@ -8,7 +9,7 @@ import {
   type MaintenanceRecord,
   type MaintenanceUpdate,
 } from './occurrence-statements.ts';
-import { scheduledRunId, timeOfUuidv7 } from '../engine/ids.ts';
+import { timeOfUuidv7 } from '../engine/ids.ts';
 import { occurrenceBeginning, occurrencesWithin, type Occurrence } from './recurrence.ts';
 import { hasBegun, isOver, statusAt, type MaintenanceStatus } from './status.ts';
 

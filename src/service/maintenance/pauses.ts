@@ -6,7 +6,7 @@ import {
   findTagsOfChecks,
   recurrenceOf,
 } from './effect-statements.ts';
-import type { Plan } from '../checks/schedule/plan.ts';
+import type { Plan } from '../../protocol/plan-runs.ts';
 import { pausesCheck } from './effects.ts';
 import { occurrencesWithin } from './recurrence.ts';
 

@@ -45,7 +45,7 @@ export async function insertJobs(tx: Queryable, jobs: readonly NewJob[]): Promis
        "sequenceId" uuid, "locationId" uuid, "runLocation" text, "runSource" text, "runParallel" boolean,
        "checkType" text, "runtimeId" text, lane text, "dueAt" timestamptz, "expiresAt" timestamptz,
        "claimWindowSeconds" double precision, session jsonb, "groupRun" jsonb)
-     on conflict (check_id, run_id, location_id) do nothing
+     on conflict do nothing
      returning location_id as "locationId"`,
     [JSON.stringify(jobs)],
   );

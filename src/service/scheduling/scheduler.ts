@@ -1,5 +1,7 @@
 import type { Log } from '../../log.ts';
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
+import { planRuns, type Plan } from '../../protocol/plan-runs.ts';
+import { claimWindowSeconds, scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import type { Db } from '../db/database.ts';
 import { bringJobsForward } from './jobs-expiry.ts';
@@ -14,15 +16,14 @@ import {
   skipJump,
   type DueCheck,
 } from './schedule.ts';
-import { scheduledRunId, uuidv7 } from '../engine/ids.ts';
+import { uuidv7 } from '../engine/ids.ts';
 import { createFindPauses, withoutPauses, type FindPauses } from '../maintenance/pauses.ts';
 import { createClockWatch } from '../engine/clock-watch.ts';
 import { createLoop } from '../engine/loop.ts';
 import { takeUnclaimed } from './missed.ts';
 import type { Missed } from './fold-missed.ts';
 import { recordMissed } from './record-missed.ts';
-import { planRuns, splitRun, type Plan } from '../checks/schedule/plan.ts';
-import { claimWindowSeconds } from '../checks/schedule/rules.ts';
+import { splitRun } from '../checks/schedule/split-run.ts';
 import { createBeat } from './service-beat.ts';
 import { createSweep } from './sweep.ts';
 
@@ -205,7 +206,7 @@ function jobsOf(item: Planned, { now, going }: { now: number; going: InProgress 
   if (run === null || type === undefined) return [];
   return placesOfRun(item, going).begins.map((place) => {
     return {
-      id: uuidv7(now),
+      id: scheduledJobId(check.id, place.id, run.dueAt),
       accountId: check.accountId,
       checkId: check.id,
       runId: scheduledRunId(check.id, run.dueAt),

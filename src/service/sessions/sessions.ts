@@ -1,4 +1,5 @@
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
+import { locationsOfRun } from '../../protocol/schedule.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import {
   countSessionJobs,
@@ -22,7 +23,6 @@ import { uuidv7 } from '../engine/ids.ts';
 import { sessionExpiry } from '../agentic/schedule.ts';
 import { insertAgenticRuns, type NewAgenticRun } from '../agentic/run-statements.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
-import { locationsOfRun } from '../checks/schedule/plan.ts';
 import { idsOfTarget, matchesTags, type Target } from './rules.ts';
 
 /** Creates on-demand runs, which run independently of the schedule and are grouped in one session. */

@@ -9,7 +9,8 @@ import { createEncryption, type Encryption } from '../../../src/service/engine/e
 import { createServer } from '../../../src/service/http/server.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { createRetention } from '../../../src/service/retention.ts';
-import { nextDueAt, offsetSeconds, intervalSeconds } from '../../../src/service/checks/schedule/rules.ts';
+import { nextDue } from '../../../src/protocol/schedule.ts';
+import { offsetSeconds, intervalSeconds } from '../../../src/service/checks/schedule/rules.ts';
 import { createScheduler, type Scheduler } from '../../../src/service/scheduling/scheduler.ts';
 import { emptyTables } from './database.ts';
 import { hashToken } from '../../../src/service/engine/keys.ts';
@@ -127,7 +128,7 @@ export async function addCheck(db: Db, options: CheckOptions): Promise<string> {
       frequencyOffset,
       schedule.intervalSeconds,
       schedule.offsetSeconds,
-      nextDueAt(schedule, now),
+      new Date(nextDue(schedule, now)),
       JSON.stringify({ request: urlRequest, doubleCheck: false, ...options.definition }),
     ],
   );

@@ -10,7 +10,7 @@ import { suiteAfterMs } from '../../../src/protocol/check-types.ts';
 import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
-import { splitRun } from '../../../src/service/checks/schedule/plan.ts';
+import { splitRun } from '../../../src/service/checks/schedule/split-run.ts';
 import {
   addLocation,
   connectAgent,

@@ -3,7 +3,7 @@ import type { Db } from '../../../src/service/db/database.ts';
 import { saveMaintenance } from '../../../src/service/maintenance/occurrence-statements.ts';
 import { maintenanceAt } from '../../../src/service/maintenance/effects.ts';
 import { createFindPauses, withoutPauses, type Stretch } from '../../../src/service/maintenance/pauses.ts';
-import type { Plan } from '../../../src/service/checks/schedule/plan.ts';
+import type { Plan } from '../../../src/protocol/plan-runs.ts';
 import {
   addAccount,
   addCheck,

@@ -7,7 +7,7 @@ import {
   testSessionStatus,
   type RunState,
 } from '../../../src/service/sessions/rules.ts';
-import { locationsOfRun } from '../../../src/service/checks/schedule/plan.ts';
+import { locationsOfRun } from '../../../src/protocol/schedule.ts';
 
 /** What a trigger means and what its runs come to. */
 

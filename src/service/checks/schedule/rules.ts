@@ -17,7 +17,6 @@ export const subMinuteOffsets = [10, 20, 30] as const;
 export const defaultFrequency = 10;
 
 type Timing = { frequency: number; frequencyOffset?: number | null };
-export type Schedule = { intervalSeconds: number; offsetSeconds: number };
 
 /** Largest frequencyOffset for a frequency of a minute or more (specification, rules 2 and 3). */
 export function maxFrequencyOffset(frequency: number): number {
@@ -56,21 +55,4 @@ export function offsetSeconds(timing: Timing, checkId: string): number {
   }
   const hash = createHash('sha256').update(checkId).digest().readUIntBE(0, 6);
   return (hash % (interval * 1000)) / 1000;
-}
-
-/** The first moment after `after` (milliseconds since the epoch) at which the check is due. */
-export function nextDueAt(schedule: Schedule, after: number): Date {
-  return new Date(lastDue(schedule, after) + schedule.intervalSeconds * 1000);
-}
-
-/** The last moment at or before `at` at which the check was due. Both are milliseconds since the epoch. */
-export function lastDue({ intervalSeconds: interval, offsetSeconds: offset }: Schedule, at: number): number {
-  const period = interval * 1000;
-  const phase = Math.round(offset * 1000);
-  return Math.floor((at - phase) / period) * period + phase;
-}
-
-/** Seconds that a run may wait to be claimed before it counts as missed: its interval, at most 6 minutes. */
-export function claimWindowSeconds(interval: number): number {
-  return Math.min(interval, 360);
 }

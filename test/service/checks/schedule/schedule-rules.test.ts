@@ -1,14 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
-  claimWindowSeconds,
   frequencies,
   intervalSeconds,
-  lastDue,
   maxFrequencyOffset,
-  nextDueAt,
   offsetProblem,
   offsetSeconds,
 } from '../../../../src/service/checks/schedule/rules.ts';
+import { claimWindowSeconds, lastDue, nextDue } from '../../../../src/protocol/schedule.ts';
 
 const id = '0198c0de-0000-7000-8000-000000000001';
 
@@ -83,19 +81,19 @@ describe('due moments', () => {
     [{ frequency: 120, frequencyOffset: 1 }, '2026-03-04T02:00:00.000Z', '2026-03-04T03:00:00.000Z'],
   ])('%j after %s: %s', (timing, after, due) => {
     const schedule = { intervalSeconds: intervalSeconds(timing), offsetSeconds: offsetSeconds(timing, id) };
-    expect(nextDueAt(schedule, Date.parse(after)).toISOString()).toBe(due);
+    expect(new Date(nextDue(schedule, Date.parse(after))).toISOString()).toBe(due);
   });
 
   it.each(frequencies)('frequency %i: exact multiples of the interval, without drift', (frequency) => {
     const timing = { frequency, ...(frequency === 0 ? { frequencyOffset: 20 } : {}) };
     const schedule = { intervalSeconds: intervalSeconds(timing), offsetSeconds: offsetSeconds(timing, id) };
-    let due = nextDueAt(schedule, day).getTime();
+    let due = nextDue(schedule, day);
     const first = due;
     for (let n = 1; n <= 1000; n++) {
       // However late the scheduler looks within the interval.
       const late = due + ((n * 7919) % (schedule.intervalSeconds * 1000));
       expect(lastDue(schedule, late)).toBe(due);
-      due = nextDueAt(schedule, late).getTime();
+      due = nextDue(schedule, late);
       expect(due).toBe(first + n * schedule.intervalSeconds * 1000);
     }
   });
