@@ -49,6 +49,8 @@ export type AgentConfig = {
   /** `/probe` on the health port; null = off. */
   readonly probe: ProbeConfig;
   readonly dataDir: string;
+  /** Hours for which the agent runs the checks that it holds while the service is away. */
+  readonly continueHours: number;
   readonly shutdownGraceSeconds: number;
   readonly proxy: ProxyConfig;
   readonly extraCaFile: string | null;
@@ -198,6 +200,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     healthHost: address(env, 'AGENT_HEALTH_HOST'),
     probe: probeConfig(env),
     dataDir: resolve(text(env, 'AGENT_DATA_DIR') ?? '.data/agent'),
+    continueHours: integer(env, 'AGENT_CONTINUE_HOURS', 24, 0, 24),
     shutdownGraceSeconds: integer(env, 'AGENT_SHUTDOWN_GRACE_SECONDS', 300, 0, 86_400),
     proxy: Object.freeze({
       httpProxy: proxyUrl(env, 'HTTP_PROXY'),

@@ -136,6 +136,7 @@ const floors: Record<string, readonly string[]> = {
     'probe',
     'run',
     'claiming',
+    'keeping',
     '.',
   ],
   service: [
@@ -167,6 +168,7 @@ const floors: Record<string, readonly string[]> = {
     'results',
     'maintenance',
     'scheduling',
+    'keeping',
     'heartbeats',
     'error-groups',
     'analyses',

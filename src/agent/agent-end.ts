@@ -6,6 +6,7 @@ import type { FaultEvents } from './link/fault-events.ts';
 import type { Guards } from './metrics/guards.ts';
 import type { HealthServer } from './metrics/health.ts';
 import type { Intake } from './claiming/intake.ts';
+import type { Keeping } from './keeping/keeping.ts';
 import type { Leases } from './run/leases.ts';
 import type { Outbox } from './outbox/outbox.ts';
 import type { ResultSender } from './outbox/result-sender.ts';
@@ -42,6 +43,7 @@ export function createAgentEnd(parts: {
   stopped: AbortController;
   intake: Intake;
   claiming: Claiming;
+  keeping: Keeping;
   runtimeWatch: RuntimeWatch;
   leases: Leases;
   host: Pick<ScriptHost, 'scripts'>;
@@ -55,7 +57,9 @@ export function createAgentEnd(parts: {
   client: ServiceClient;
   health: HealthServer;
 }): AgentEnd {
-  const { graceSeconds, log, intake, claiming, runtimeWatch, leases, sender, artifacts, outbox } = parts;
+  const { graceSeconds, log, intake, claiming, runtimeWatch, leases, sender, artifacts, outbox, keeping } =
+    parts;
+  const allIdle = () => Promise.all([leases.whenIdle(), keeping.whenIdle()]);
   const cancelled = new AbortController();
 
   const stopIntake = () => {
@@ -69,8 +73,10 @@ export function createAgentEnd(parts: {
     parts.stopped.abort(new Error('the agent is stopping'));
     claiming.cut();
     leases.cancel();
-    await within(leases.whenIdle(), maxStopMs);
+    keeping.cancel();
+    await within(allIdle(), maxStopMs);
     leases.stop();
+    await within(keeping.stop(), maxStopMs);
     await within(parts.host.scripts.close(), maxStopMs);
     await within(parts.workDirs.close(), maxStopMs);
     await sender.stop();
@@ -86,19 +92,21 @@ export function createAgentEnd(parts: {
 
   const drain = async () => {
     const graceEnd = performance.now() + graceSeconds * 1000;
-    log.info({ jobs: leases.size(), graceSeconds }, 'draining');
+    log.info({ jobs: leases.size() + keeping.size(), graceSeconds }, 'draining');
     stopIntake();
     const loopsDone = claiming.finish();
     leases.drain();
-    await Promise.race([leases.whenIdle(), pause(graceEnd - performance.now(), cancelled.signal)]);
-    const cut = leases.cancel();
+    keeping.drain();
+    await Promise.race([allIdle(), pause(graceEnd - performance.now(), cancelled.signal)]);
+    const cut = leases.cancel() + keeping.cancel();
     if (cut > 0) log.warn({ jobs: cut }, 'jobs aborted at the end of the grace period and handed back');
-    await within(leases.whenIdle(), maxStopMs);
+    await within(allIdle(), maxStopMs);
     // A claim that was still open may have brought jobs; they are handed back too.
     claiming.cut();
     await loopsDone;
     await within(leases.whenIdle(), maxStopMs);
     await sender.flush(Math.max(graceEnd, performance.now() + lastSendMs), cancelled.signal);
+    await keeping.leave();
     if (!outbox.isEmpty()) log.warn({ ...outbox.status() }, 'results not delivered; they stay in the outbox');
     await artifacts.flush(graceEnd, cancelled.signal);
     const { count } = artifacts.status();

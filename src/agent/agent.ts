@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { AgentConfig } from '../config.ts';
 import type { FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { hourMs } from '../durations.ts';
 import { createSteadyClock } from '../steady-clock.ts';
 import type { Scrubber } from '../secrets/scrubber/scrubber.ts';
 import { createScrubberOffThread } from '../secrets/scrubber/table-thread.ts';
@@ -26,13 +27,14 @@ import { repairModes } from './folders/repair-modes.ts';
 import { startHealthServer, type AgentState } from './metrics/health.ts';
 import { createIntake } from './claiming/intake.ts';
 import { agentJobTypes } from './job-types/table.ts';
+import { createKeeping } from './keeping/keeping.ts';
 import { createLeases } from './run/leases.ts';
 import { createMetrics } from './metrics/counters.ts';
 import { outboxLimits, type OutboxLimits } from './outbox/options.ts';
 import { Outbox } from './outbox/outbox.ts';
 import { ownSecrets } from './scrubbing/own-secrets.ts';
 import { createResultSender } from './outbox/result-sender.ts';
-import { createToolLoader } from './running-tools.ts';
+import { createToolLoader, onceLoaded } from './running-tools.ts';
 import { createScriptReach } from './script-reach.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
 import { createServiceClient } from './link/client.ts';
@@ -165,6 +167,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       engines: host.engines(),
       lanes: lanes.slots,
     }),
+    keeping: () => keeping.offer(),
     stopped: stopped.signal,
     onAccepted: (hello) => {
       if (state === 'starting') state = 'running';
@@ -195,7 +198,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       throw unusableDataDirError(dataDir, error);
     },
   );
-  const sender = createResultSender({ ...common, outbox, ending: stopped.signal });
+  const settled = (payload: Buffer) => keeping.settled(payload);
+  const sender = createResultSender({ ...common, outbox, settled, ending: stopped.signal });
   const artifacts = createArtifactDelivery({ ...common, dataDir, serviceUrl, transport, onKeyRefused: fail });
 
   // Runtimes and engines may be installed later too. Engines use folders in the data directory, which has been
@@ -209,10 +213,25 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   // Claiming. The tools that run jobs are loaded with the first job.
   const jobParts = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
   const tools = createToolLoader({ ...jobParts, config, session, metrics, fault, now });
-  const intake = createIntake({ load: tools.load, available: abilities.types, leases, log, metrics, fault });
+  const load = onceLoaded(tools.load);
+  const intake = createIntake({ load, available: abilities.types, leases, log, metrics, fault });
   // Ask the outbox itself: the guards look at it only every few seconds.
   const blocked = () => guards.stopClaiming() || outbox.status().memoryFull || leases.size() >= maxHeldJobs;
   const claiming = createClaiming({ ...common, lanes, blocked, condition, accept: intake.accept });
+  const keeping = createKeeping({
+    ...common,
+    version,
+    folder: join(dataDir, 'assignments'),
+    apiKey: config.apiKey.reveal(),
+    continueMs: config.continueHours * hourMs,
+    lanes,
+    load,
+    available: abilities.types,
+    deliver: (json) => outbox.add(json),
+    condition,
+    blocked: () => guards.stopClaiming() || outbox.status().memoryFull,
+  });
+  await keeping.restore();
   const runtimeWatch = createRuntimeWatch({
     host,
     abilities,
@@ -247,6 +266,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   guards.start();
   sender.start();
   claiming.start(lanesAtStart);
+  if (lanesAtStart.includes('uptime')) keeping.start();
   if (host.carriesScripts) await startScriptParts({ workDirs, runtimeWatch, artifacts });
   const started = { healthUrl: health.url, lanes: lanes.slots, checkTypes: abilities.types(), version };
   log.info({ ...started, runtimes: host.runtimes(), engines: host.engines() }, 'agent started');
@@ -261,6 +281,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     stopped,
     intake,
     claiming,
+    keeping,
     runtimeWatch,
     leases,
     host,

@@ -180,6 +180,16 @@ export function createToolLoader(
   };
 }
 
+/** Loads once for all who ask; a load that fails is tried again. */
+export function onceLoaded<T>(load: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | null = null;
+  return () =>
+    (loading ??= load().catch((error: unknown) => {
+      loading = null;
+      throw error;
+    }));
+}
+
 /** Smaller clock differences may be caused by the duration of hello, so they count as none. Milliseconds. */
 function significantSkew(skewMs: number | null): number {
   return skewMs === null || Math.abs(skewMs) < 1000 ? 0 : skewMs;

@@ -5,7 +5,7 @@ import { readNotificationConfig, type NotificationConfig } from './notifications
 import { readPublicPages, type PublicPagesConfig } from './public-pages.ts';
 import { readRetention, type RetentionConfig } from './retention.ts';
 import { readStorage, type BucketConfig } from './storage.ts';
-import { fail, integer, secret, text, url, type Environment } from './read.ts';
+import { fail, flag, integer, secret, text, url, type Environment } from './read.ts';
 
 /** The variables of the monitoring service. Some subjects have their own files next to this one. */
 
@@ -26,6 +26,8 @@ export type ServiceConfig = {
   readonly locationKey: Secret | null;
   /** Requests per API key and minute, per replica; 0 = unlimited. */
   readonly rateLimit: number;
+  /** Agents may hold checks and keep their schedule themselves. */
+  readonly assignments: boolean;
   readonly publicPages: PublicPagesConfig;
   readonly notifications: NotificationConfig;
   readonly retention: RetentionConfig;
@@ -89,6 +91,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     locationSlug,
     locationKey,
     rateLimit: integer(env, 'SERVICE_RATE_LIMIT', 600, 0, 1_000_000),
+    assignments: flag(env, 'SERVICE_ASSIGNMENTS', false),
     publicPages: readPublicPages(env),
     notifications: readNotificationConfig(env),
     retention: readRetention(env),

@@ -35,6 +35,7 @@ const locationKey = {
 
 const runs = {
   AGENT_DATA_DIR: ['.data/agent', 'folder for the outbox, artifacts, run folders and caches'],
+  AGENT_CONTINUE_HOURS: ['24', 'hours for which the agent runs the checks that it holds without the service'],
   USE_OS_DNS_RESOLVER: ['false', 'resolve names through the system (getaddrinfo)'],
   DEPENDENCY_CACHE: ['local', 'local keeps the dependencies of passed suites; off installs them each time'],
   NPM_CONFIG_REGISTRY: ['', 'registry from which suites install; also in lower case'],
@@ -110,6 +111,7 @@ const serviceOnly = {
   ],
   S3_PRESIGNED_DOWNLOADS: ['false', 'true redirects large downloads to the bucket'],
   SERVICE_RATE_LIMIT: ['600', 'requests per minute and API key, for each replica; 0 means no limit'],
+  SERVICE_ASSIGNMENTS: ['false', 'true lets agents hold checks and keep their schedule themselves'],
   SERVICE_PUBLIC_RATE_LIMIT: ['300', 'requests for status pages per minute and address; 0 means no limit'],
   SERVICE_TRUSTED_PROXIES: ['', 'addresses and networks of proxies whose x-forwarded headers are trusted'],
   SERVICE_RETENTION_DAYS: ['30', 'days that the service keeps results'],

@@ -4,7 +4,7 @@
  */
 
 /** Version of the protocol within /agent/v1; increases when an optional field or call is added. */
-export const protocolMinor = 6;
+export const protocolMinor = 7;
 
 export const protocolLimits = {
   /** Maximum waiting time of one claim. */
@@ -27,6 +27,13 @@ export const protocolLimits = {
   /** Maximum number of guards in a condition, and of characters in the words of each. */
   guards: 32,
   guardChars: 500,
+  /**
+   * Maximum waiting time of a claim with which an agent renews the checks that it holds. Its lease on them is that of
+   * jobs, and starts with each of these claims.
+   */
+  keepingWaitSeconds: 10,
+  /** Maximum number of checks in one answer to it. */
+  keptChecks: 500,
   /** Maximum number of artifact states in one call. */
   artifactStates: 200,
 } as const;

@@ -74,6 +74,8 @@ const jobFields = {
   environmentVariables: Type.Array(EnvironmentVariable, { maxItems: 1000 }),
   /** A run that a person or a pipeline waits for: scripts see CI=1, and traces and videos are always kept. */
   testSession: Type.Optional(Type.Boolean()),
+  /** The agent that runs the job holds its check and made the job itself. */
+  isKept: Type.Optional(Type.Boolean()),
   /** Proxy of the private location for API and URL checks; may contain {{VARIABLE}}. */
   proxyUrl: Nullable(Type.String({ maxLength: 2048 })),
 };

@@ -75,5 +75,7 @@ export const Result = Type.Object({
   artifacts: Type.Array(Artifact),
   log: Type.Array(LogEntry),
   agentVersion: Type.Optional(Type.String({ maxLength: 64 })),
+  /** When the run was due; only of checks that an agent holds. The lease token is then the holder's id. */
+  dueAt: Type.Optional(Type.String({ maxLength: 40 })),
 });
 export type Result = Omit<Static<typeof Result>, 'reason'> & { reason: Reason | null };

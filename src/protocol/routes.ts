@@ -1,4 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox';
+import { KeepingAnswer, KeepingOffer, KeepingRequest } from './assignments.ts';
 import { agentCalls, protocolLimits, protocolMinor } from './agent-calls.ts';
 import { Nullable, StringEnum } from './schema.ts';
 
@@ -32,6 +33,8 @@ export const HelloRequest = Type.Object({
   engines: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
   /** Slots of each lane. */
   lanes: Type.Partial(Type.Object({ uptime: Slots, browser: Slots, suite: Slots })),
+  /** The agent can hold checks; absent = it cannot. */
+  keeping: Type.Optional(KeepingOffer),
 });
 export const HelloResponse = Type.Object({
   agentId: Uuid,
@@ -51,6 +54,8 @@ export const HelloResponse = Type.Object({
     artifactBytes: Type.Integer(),
   }),
   protocolMinor: Type.Integer(),
+  /** The service lets agents hold checks; absent = it does not. */
+  keepsChecks: Type.Optional(Type.Boolean()),
   /** The service's clock, ISO; the agent computes its own clock skew from it. */
   time: Type.String(),
 });
@@ -86,12 +91,17 @@ export const ClaimRequest = Type.Object({
   waitSeconds: Type.Number({ minimum: 0, maximum: protocolLimits.claimWaitSeconds }),
   /** An AgentCondition. */
   condition: Type.Optional(Type.Unknown()),
+  /** The claim is for the checks that the agent holds, not for jobs. Its answer always has `keeping`. */
+  keeping: Type.Optional(KeepingRequest),
 });
 /**
  * Jobs are not validated here, so that one malformed job does not affect the others. The agent parses each one
  * separately.
  */
-export const ClaimResponse = Type.Object({ jobs: Type.Array(Type.Unknown()) });
+export const ClaimResponse = Type.Object({
+  jobs: Type.Array(Type.Unknown()),
+  keeping: Type.Optional(KeepingAnswer),
+});
 
 export const RenewRequest = Type.Object({
   agentId: Uuid,

@@ -22,8 +22,10 @@ import { createMaintenanceLoop } from './maintenance/advance.ts';
 import { handleMaintenanceEvents } from './maintenance/events.ts';
 import { createNotifications } from './notifications/deliver.ts';
 import { createMailer } from './notifications/email.ts';
-import type { Loop } from './engine/loop.ts';
+import { createLoop, type Loop } from './engine/loop.ts';
 import { createScheduler } from './scheduling/scheduler.ts';
+import { createKeeper } from './keeping/keeper.ts';
+import { releaseEverything } from './keeping/release.ts';
 import { handleSubscriberMails, mailMaintenanceEvents } from './public-pages/subscriber-mails.ts';
 import { createGroupRuns } from './triggers/group-runs.ts';
 
@@ -37,6 +39,9 @@ export type OwnWork = {
   /** Resolves when no work is in progress. */
   stop(): Promise<void>;
 };
+
+/** Another replica that is not restarted yet may still hand checks out. */
+const releaseEveryMs = 60_000;
 
 type Deps = {
   db: Db;
@@ -72,6 +77,7 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
   ];
   const loops: Pick<Loop, 'start' | 'stop'>[] = [
     createScheduler({ db, now, adopted: deps.adopted, random: deps.random, log }),
+    createKeeping(deps),
     createHeartbeatTimers({ db, now, log }),
     createGroupRuns({ db, now, log }),
     createAgenticChecks({
@@ -103,6 +109,20 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
       for (const loop of loops) await loop.stop();
     },
   };
+}
+
+/** Hands checks out to agents; if they may hold none, takes back what they hold. */
+function createKeeping({ db, now, log, config }: Deps): Pick<Loop, 'start' | 'stop'> {
+  const parts = { db, now, log, partitions: createPartitions(db) };
+  if (config.assignments) return createKeeper(parts);
+  return createLoop({
+    name: 'keeper',
+    log,
+    work: async () => {
+      await releaseEverything(parts);
+      return releaseEveryMs;
+    },
+  });
 }
 
 function handleQueues(background: Background, deps: Deps): void {

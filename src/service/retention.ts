@@ -32,6 +32,8 @@ import { dayMs, hourMs } from '../durations.ts';
 
 /** Late and repeated results of a finished run are recognised for at least this long. */
 const finishedJobDays = 1;
+/** Agents that hold checks may bring results a day later. */
+const finishedKeptDays = 2;
 const agentEventDays = 30;
 const maxAgentEvents = 10_000;
 const artifactsAtOnce = 500;
@@ -51,6 +53,8 @@ type Options = {
   log: Log;
   /** Absent = the defaults. Results are dropped by day and rollups by month, never row by row. */
   retention?: RetentionConfig;
+  /** Whether agents may hold checks; absent = they may not. */
+  assignments?: boolean;
 };
 
 /**
@@ -75,13 +79,14 @@ export function createRetention(options: Options): Loop {
 }
 
 /** Creates partitions two days ahead and drops expired ones together with their rows. */
-function partitionsOf({ db, log }: Options, retention: RetentionConfig): CleanUp {
+function partitionsOf({ db, log, assignments }: Options, retention: RetentionConfig): CleanUp {
   const partitions = createPartitions(db);
+  const jobDays = assignments === true ? finishedKeptDays : finishedJobDays;
   return async (time) => {
     await partitions.make(Array.from({ length: daysAhead + 1 }, (_, day) => time + day * dayMs));
     const dropped = [
       ...(await partitions.drop('check_results', time - retention.resultDays * dayMs)),
-      ...(await partitions.drop('finished_jobs', time - finishedJobDays * dayMs)),
+      ...(await partitions.drop('finished_jobs', time - jobDays * dayMs)),
       ...(await dropRollupPartitions(db, new Date(time - retention.rollupDays * dayMs))),
     ];
     if (dropped.length > 0) log.info({ dropped }, 'old results dropped');

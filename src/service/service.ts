@@ -78,7 +78,15 @@ export async function startService(options: Options): Promise<RunningService> {
     const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
     const { files, bundles, close: closeStore } = await openArtifactStore({ config, log });
     closers.push(closeStore);
-    const retention = createRetention({ db, files, bundles, now, log, retention: config.retention });
+    const retention = createRetention({
+      db,
+      files,
+      bundles,
+      now,
+      log,
+      retention: config.retention,
+      assignments: config.assignments,
+    });
     // Today's partitions must exist before the first result arrives. Other clean-ups that fail now (no bucket, tables
     // used by other replicas) are retried.
     await retention
@@ -133,6 +141,7 @@ export async function startService(options: Options): Promise<RunningService> {
               limits: config.rateLimit > 0 ? createAgentCallLimits({ now }) : undefined,
               resultDays: config.retention.resultDays,
               waits: work.waits,
+              assignments: config.assignments,
             }),
         ],
       },

@@ -47,6 +47,8 @@ export function createSession(options: {
   version: string;
   /** The agent's current abilities. */
   abilities: () => Abilities;
+  /** What hello says about held checks; absent = the agent can hold none. */
+  keeping?: () => { continues: string[] };
   now: () => number;
   /** Milliseconds of a monotonic clock. */
   monotonicNow?: () => number;
@@ -75,6 +77,7 @@ export function createSession(options: {
       ...machine(),
     },
     ...currentAbilities(),
+    ...(options.keeping === undefined ? {} : { keeping: options.keeping() }),
   });
   const currentAbilities = () => {
     const { checkTypes, runtimes, engines, lanes } = options.abilities();

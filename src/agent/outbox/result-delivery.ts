@@ -32,6 +32,8 @@ export function createResultDelivery(options: {
   metrics: AgentMetrics;
   fault: (error: Error, message: string) => void;
   signal: AbortSignal;
+  /** Called with each result that the service has processed; optional. */
+  settled?: (payload: Buffer) => void;
 }): ResultDelivery {
   const { outbox, client, log, metrics, signal } = options;
 
@@ -121,6 +123,7 @@ export function createResultDelivery(options: {
       const bytes = batch.reduce((sum, { length }) => sum + length + 1, 0);
       try {
         await send(agentId, batch);
+        for (const payload of batch) options.settled?.(payload);
         count += batch.length;
         size.succeeded();
       } catch (error) {
@@ -135,6 +138,7 @@ export function createResultDelivery(options: {
         }
         const later = await sendAlone(agentId, { payload: first, refusal: error, passes: othersPass });
         if (later !== null) return { count, error: later };
+        options.settled?.(first);
         count += 1;
         size.succeeded();
       }

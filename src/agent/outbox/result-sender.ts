@@ -37,6 +37,8 @@ export function createResultSender(options: {
   metrics: AgentMetrics;
   fault: (error: Error, message: string) => void;
   random: () => number;
+  /** Called with each result that the service has processed; optional. */
+  settled?: (payload: Buffer) => void;
   /** Aborted when the agent stops; later failures are not reported as faults. */
   ending: AbortSignal;
 }): ResultSender {

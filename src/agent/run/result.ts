@@ -12,9 +12,8 @@ import { shortened } from '../../shortened.ts';
 /** The scrubber function that results need. */
 export type TreeScrubber = { json: <T>(tree: T) => T };
 
-type Reported = Pick<Job, 'jobId' | 'leaseToken' | 'sequenceId' | 'checkId' | 'runLocation'> & {
-  checkType: string;
-};
+type Reported = Pick<Job, 'jobId' | 'leaseToken' | 'sequenceId' | 'checkId' | 'runLocation'> &
+  Partial<Pick<Job, 'isKept' | 'dueAt'>> & { checkType: string };
 
 /** The report of one attempt. */
 export function resultOf(
@@ -48,6 +47,8 @@ export function resultOf(
     artifacts,
     log,
     agentVersion: end.version,
+    // The last field: a result as it is sent is recognised by it.
+    ...(job.isKept === true && job.dueAt !== undefined ? { dueAt: job.dueAt } : {}),
   };
 }
 

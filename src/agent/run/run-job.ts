@@ -219,6 +219,7 @@ export async function reportInvalid(
         sequenceId: text('sequenceId'),
         checkId: text('checkId'),
         runLocation: text('runLocation'),
+        ...(raw['isKept'] === true ? { isKept: true, dueAt: text('dueAt') } : {}),
       },
       { attempt: envelope.attempt, attempted, resultType: 'FINAL', version: parts.version },
     );

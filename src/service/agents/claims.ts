@@ -6,15 +6,12 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { AgentCondition } from '../../protocol/routes.ts';
 import type { ApiScripts } from '../../protocol/script.ts';
-import { serviceCheckType } from '../checks/types/table.ts';
 import { fieldsOfJob, type JobSources } from './draft.ts';
-import type { AccountScope } from './job.ts';
 import type { QueueWaits } from '../locations/sampling.ts';
 import type { Waiting } from '../scheduling/waiting-agents.ts';
 import { createPartsReader } from './claimed-parts.ts';
-import { allClientCertificates } from '../accounts/client-certificates/statements.ts';
-import { allVariables } from '../accounts/variables/statements.ts';
-import { findProxyUrl, touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
+import { createProxyReader, createScopeReader } from './claim-sources.ts';
+import { touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
 import {
   claimJobs,
@@ -25,9 +22,8 @@ import {
 } from '../scheduling/jobs-claim.ts';
 import { lockJobs } from '../scheduling/jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { allSnippets } from '../accounts/snippets/statements.ts';
 import { EncryptionError, type Encryption } from '../engine/encryption.ts';
-import { needsCode, UnbuildableJobError } from './job-scripts.ts';
+import { UnbuildableJobError } from './job-scripts.ts';
 import { endJobs } from '../scheduling/own-results.ts';
 
 type Deps = {
@@ -115,8 +111,8 @@ async function claimSteps(
   const leases: Lease[] = [];
   let more = false;
   let bytes = 0;
-  const proxy = proxyOf(deps, step.location);
-  const scope = scopeOf(deps, step.location);
+  const proxy = createProxyReader(deps, step.location);
+  const scope = createScopeReader(deps, step.location);
   const completeJob = createPartsReader(deps.db);
   // Lane by lane, so that a full lane does not take the place of another in the response.
   for (const { lane, slots } of step.free) {
@@ -183,44 +179,6 @@ function claimStep(
     now: new Date(time),
     leaseExpiresAt: new Date(time + protocolLimits.leaseSeconds * 1000),
   });
-}
-
-/** Reads the location's proxy, once per claim and only if there are jobs. */
-function proxyOf({ db, encryption }: Deps, { locationId }: AgentLocation): () => Promise<string | null> {
-  let proxy: Promise<string | null> | undefined;
-  const read = async () => {
-    const sealed = await findProxyUrl(db, locationId);
-    return sealed === null ? null : encryption.open(sealed.toString('latin1'));
-  };
-  return () => (proxy ??= read());
-}
-
-/** Reads the settings that an account's jobs share, once per claim; snippets only if a job may need them. */
-function scopeOf(
-  { db }: Deps,
-  { accountId }: AgentLocation,
-): (claimed: readonly ClaimedJob[]) => Promise<AccountScope> {
-  let variables: ReturnType<typeof allVariables> | undefined;
-  let snippets: ReturnType<typeof allSnippets> | undefined;
-  let certificates: ReturnType<typeof allClientCertificates> | undefined;
-  return async (claimed) => {
-    variables ??= allVariables(db, accountId);
-    const isNeeded = claimed.some(
-      ({ checkType, definition, group }) =>
-        definition === null ||
-        group?.definition === null ||
-        needsCode(checkType, definition, group?.definition ?? null),
-    );
-    if (isNeeded) snippets ??= allSnippets(db, accountId);
-    if (claimed.some(({ checkType }) => serviceCheckType(checkType)?.hasClientCertificates === true)) {
-      certificates ??= allClientCertificates(db, accountId);
-    }
-    return {
-      variables: await variables,
-      snippets: (await snippets) ?? [],
-      clientCertificates: (await certificates) ?? [],
-    };
-  };
 }
 
 /**

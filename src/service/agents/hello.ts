@@ -3,11 +3,13 @@ import { protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
 import type { RequestOf, ResponseOf } from '../../protocol/routes.ts';
 import type { Db } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
+import { endLeasesOf } from '../keeping/held.ts';
+import { knownIds } from './keeping.ts';
 import { saveAgent, type AgentLocation } from '../locations/agent-statements.ts';
 
 /** Stores an agent of a location, and returns what it has to know of its location and of this service. */
 export async function hello(
-  { db, now, log }: { db: Db; now: () => number; log: Log },
+  { db, now, log, assignments }: { db: Db; now: () => number; log: Log; assignments: boolean },
   location: AgentLocation,
   body: RequestOf<'hello'>,
 ): Promise<ResponseOf<'hello'>> {
@@ -21,8 +23,13 @@ export async function hello(
     checkTypes: body.checkTypes.map(textOf),
     runtimes: body.runtimes.map(textOf),
     lanes,
+    keeps: assignments && body.keeping !== undefined,
     now: new Date(now()),
   });
+  const continued = knownIds(body.keeping?.continues ?? []).filter((id) => id !== agentId);
+  if (assignments && continued.length > 0) {
+    await endLeasesOf(db, { ...location, agentIds: continued, now: new Date(now()) });
+  }
   log.info({ agentId, location: location.slugName, version }, 'agent connected');
   return {
     agentId,
@@ -41,6 +48,7 @@ export async function hello(
       artifactBytes: protocolLimits.artifactBytes,
     },
     protocolMinor,
+    ...(assignments ? { keepsChecks: true } : {}),
     time: new Date(now()).toISOString(),
   };
 }

@@ -1,7 +1,6 @@
 import type { Log } from '../../log.ts';
 import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 import type { Reason } from '../../protocol/reasons.ts';
-import type { Result } from '../../protocol/result.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
 import { endSessionRuns } from '../scheduling/session-runs.ts';
 import { sqlState, type Db } from '../db/database.ts';
@@ -12,7 +11,6 @@ import {
   lockJobs,
   reportAttempts,
   type FinishedJob,
-  type LockedJob,
 } from '../scheduling/jobs.ts';
 import { correctMissed, type LateRun } from '../scheduling/correct-missed.ts';
 import { closeMissed } from '../scheduling/missed.ts';
@@ -21,6 +19,8 @@ import { insertResults, updateStatuses, type ResultToStore } from '../results/st
 import { toJsonb } from '../db/jsonb.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { totalsOf } from '../results/suite-totals.ts';
+import { admit, insertFinishedRuns, insertKeptJobs, lockKeptRuns, recordKeptMissed } from './kept-results.ts';
+import { judgeEnded, judgeLive, keyOf, stateOf, type JobState } from './judge-result.ts';
 import { readResult, type Answer, type Readable } from './read-result.ts';
 
 /** Stores results of agents. Each is judged separately; transactions are limited in size. */
@@ -99,36 +99,47 @@ function isRefusedValue(error: unknown): boolean {
   return ['21', '22', '23', '54'].includes(sqlState(error)?.slice(0, 2) ?? '');
 }
 
-/** State of a job within one transaction. */
-type JobState = { job: LockedJob; reported: Set<string>; finalResultId: string | null; changed: boolean };
-
 async function storeInTransaction(
   tx: Db,
   { partitions, now }: Pick<Deps, 'partitions' | 'now'>,
   from: From,
   chunk: readonly Readable[],
 ): Promise<(readonly [number, Answer])[]> {
+  const at = now();
+  const runs = await lockKeptRuns(tx, { accountId: from.accountId, items: chunk, now: at });
+  const missed = chunk.filter(runs.isMissed);
   const ids = [...new Set(chunk.map(({ result }) => result.jobId))];
   const live = new Map<string, JobState>();
-  for (const job of await lockJobs(tx, ids)) {
-    live.set(job.id, { job, reported: new Set(job.reported), finalResultId: null, changed: false });
-  }
+  for (const job of await lockJobs(tx, ids)) live.set(job.id, stateOf(job));
   const ended = ids.filter((id) => !live.has(id));
   const finished = new Map<string, FinishedJob>();
   if (ended.length > 0) {
     for (const job of await findFinishedJobs(tx, { ids: ended, accountId: from.accountId }))
       finished.set(job.id, job);
   }
+  for (const { result } of chunk.filter((item) => !missed.includes(item))) {
+    const state = live.get(result.jobId);
+    const end = finished.get(result.jobId);
+    if (state !== undefined) state.job = admit(state.job, result, runs);
+    else if (end !== undefined) finished.set(result.jobId, admit(end, result, runs));
+    else {
+      const job = runs.newJob(result);
+      if (job !== undefined) live.set(job.id, stateOf(job, true));
+    }
+  }
+  const unmade = await recordKeptMissed(tx, { items: missed, runs, now: at, partitions });
 
   const stored: ResultToStore[] = [];
   const answers = chunk.map((item) => {
     const { jobId, attempt } = item.result;
     const state = live.get(jobId);
     const verdict =
-      state === undefined
+      unmade.get(item.index) ??
+      (state === undefined
         ? judgeEnded(finished.get(jobId), item.result)
-        : judgeLive(state, item.result, from);
-    if (verdict === 'stored' && state !== undefined) stored.push(accept(state, item, from));
+        : judgeLive(state, item.result, from));
+    if (verdict === 'stored' && state !== undefined && !unmade.has(item.index))
+      stored.push(accept(state, item, from));
     const answer: Answer =
       verdict === 'stored' || verdict === 'duplicate' || verdict === 'superseded'
         ? { jobId, attempt, outcome: verdict }
@@ -148,33 +159,6 @@ const lateRunsOf = (states: readonly JobState[]): LateRun[] =>
   states.flatMap(({ job, finalResultId }) =>
     finalResultId !== null && job.isAbandoned && !job.testSession ? [job] : [],
   );
-
-type Verdict = 'stored' | 'duplicate' | 'superseded' | { reason: string };
-
-const keyOf = ({ attempt, leaseToken }: Result) => `${attempt}:${leaseToken}`;
-const noSuchJob = { reason: 'no such job at this location' };
-const noSuchLease = { reason: 'the lease token is not one of this job' };
-
-/** For a run that already has its final result: results of other leases are too late. */
-function judgeEnded(job: FinishedJob | undefined, result: Result): Verdict {
-  if (job === undefined) return noSuchJob;
-  if (job.reported.includes(keyOf(result))) return 'duplicate';
-  return hadLease(job, result) ? 'superseded' : noSuchJob;
-}
-
-/** Every lease of the job, current or replaced, may report; the first final result counts. */
-function judgeLive(state: JobState, result: Result, from: From): Verdict {
-  const { job } = state;
-  // The lease token identifies the run. The reporter may belong to another location, because the job may have moved,
-  // and agents that share a data directory send the results of a dead one.
-  if (job.accountId !== from.accountId) return noSuchJob;
-  if (!hadLease(job, result)) return job.locationId === from.locationId ? noSuchLease : noSuchJob;
-  if (state.reported.has(keyOf(result))) return 'duplicate';
-  return state.finalResultId === null ? 'stored' : 'superseded';
-}
-
-const hadLease = (job: { leaseToken: string | null; pastTokens: string[] }, { leaseToken }: Result) =>
-  job.leaseToken === leaseToken || job.pastTokens.includes(leaseToken);
 
 /**
  * Records the result in the job's state and returns the row to store. The job's own fields override those of the
@@ -242,21 +226,25 @@ async function write(
   stored.sort((a, b) => a.startedAt - b.startedAt);
   await insertResults(tx, stored, now);
   const changed = states.filter((state) => state.changed);
-  const ended = changed.flatMap(({ job, reported, finalResultId }) =>
-    finalResultId === null
-      ? []
-      : [{ id: job.id, finalResultId, reported: [...reported], sessionId: job.sessionId }],
+  const ended = changed.flatMap(({ job, reported, finalResultId, isNew }) =>
+    finalResultId === null ? [] : [{ ...job, finalResultId, reported: [...reported], isNew }],
   );
   const going = changed
     .filter(({ finalResultId }) => finalResultId === null)
-    .map(({ job, reported }) => ({
-      id: job.id,
-      reported: [...reported],
-      attempt: job.attempt,
-      firstAttemptAt: job.firstAttemptAt,
-    }));
-  if (ended.length > 0) await finishJobs(tx, ended, now);
-  if (going.length > 0) await reportAttempts(tx, going);
+    .map(({ job, reported, isNew }) => ({ ...job, reported: [...reported], isNew }));
+  const endedJobs = ended.filter(({ isNew }) => !isNew);
+  const goingJobs = going.filter(({ isNew }) => !isNew);
+  if (endedJobs.length > 0) await finishJobs(tx, endedJobs, now);
+  if (goingJobs.length > 0) await reportAttempts(tx, goingJobs);
+  await insertFinishedRuns(
+    tx,
+    ended.filter(({ isNew }) => isNew),
+    now,
+  );
+  await insertKeptJobs(
+    tx,
+    going.filter(({ isNew }) => isNew),
+  );
   await updateStatuses(tx, stored, now);
   const runIds = new Map(changed.map(({ job }) => [job.id, job.runId]));
   await queueFinishedRuns(tx, stored, ({ jobId, id }) => runIds.get(jobId ?? '') ?? id);

@@ -7,6 +7,8 @@ import type { QueueWaits } from '../locations/sampling.ts';
 import { registerAgentBundles } from './bundles.ts';
 import { noteArtifactStates, registerAgentArtifacts } from './artifacts.ts';
 import { claim } from './claims.ts';
+import { claimKept } from './keeping.ts';
+import { keptChannel } from '../keeping/statements.ts';
 import { conditionOf } from './condition.ts';
 import { hello, textOf } from './hello.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
@@ -46,6 +48,8 @@ export type AgentRoutesDeps = {
   wrongKeys?: WrongKeys | undefined;
   /** Limits of rare calls; absent = none. */
   limits?: AgentCallLimits | undefined;
+  /** Whether agents may hold checks and keep their schedule; absent = they may not. */
+  assignments?: boolean | undefined;
   /** Storage of code bundles; absent = this service has none. */
   bundles?: ArtifactFiles;
 };
@@ -58,6 +62,9 @@ type Call = { location: AgentLocation; request: FastifyRequest; reply: FastifyRe
 type Parts = AgentRoutesDeps & {
   partitions: Partitions;
   waiting: Waiting;
+  /** Agents that wait for changes of the checks that they hold. */
+  keptWaiting: Waiting;
+  assignments: boolean;
   /** Fires before the server closes. */
   stopping: AbortSignal;
 };
@@ -66,13 +73,18 @@ type Parts = AgentRoutesDeps & {
 export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): Promise<void> {
   const { db, now, log } = deps;
   const waiting = createWaiting(db);
+  const keptWaiting = createWaiting(db, keptChannel);
+  const { assignments = false } = deps;
   const locationOf = createKeyCheck(deps);
   const stopping = new AbortController();
   await waiting.start();
+  if (assignments) await keptWaiting.start();
   // Runs before the server waits for active requests, because long polls would delay it.
   app.addHook('preClose', async () => stopping.abort());
   app.addHook('onClose', () => waiting.stop());
-  const parts = { ...deps, partitions: createPartitions(db), waiting, stopping: stopping.signal };
+  app.addHook('onClose', () => keptWaiting.stop());
+  const shared = { partitions: createPartitions(db), waiting, keptWaiting, assignments };
+  const parts = { ...deps, ...shared, stopping: stopping.signal };
 
   await app.register(async (scope) => {
     acceptGzip(scope);
@@ -144,31 +156,40 @@ async function claimJobs(
   { location, request }: Call,
   body: RequestOf<'claim'>,
 ): Promise<string | undefined> {
-  const { agentId, free, waitSeconds } = body;
+  const { agentId, free, waitSeconds, keeping } = body;
   const condition = conditionOf(body);
   const gone = new AbortController();
   const onClose = () => gone.abort();
   request.raw.socket.once('close', onClose);
   try {
     const signal = AbortSignal.any([gone.signal, parts.stopping]);
-    const jobs = uuidPattern.test(agentId)
-      ? await claim(parts, { location, agentId, free, waitSeconds, condition, signal, gone: gone.signal })
-      : null;
-    if (jobs === null) {
-      throw new HttpError(
-        409,
-        'The location has no such agent, or its settings have changed. Send hello first.',
-        {
-          agentId: ['names no agent of this location that has its present settings'],
-        },
-      );
+    if (!uuidPattern.test(agentId)) throw noSuchAgent();
+    if (keeping !== undefined) {
+      const answer = await claimKept(parts, { location, agentId, keeping, waitSeconds, condition, signal });
+      if (answer === null) throw noSuchAgent();
+      return JSON.stringify({ jobs: [], keeping: answer });
     }
+    const jobs = await claim(parts, {
+      location,
+      agentId,
+      free,
+      waitSeconds,
+      condition,
+      signal,
+      gone: gone.signal,
+    });
+    if (jobs === null) throw noSuchAgent();
     // Assembled from texts, because each job was serialised once, to measure its size.
     return jobs.length === 0 ? undefined : `{"jobs":[${jobs.join(',')}]}`;
   } finally {
     request.raw.socket.off('close', onClose);
   }
 }
+
+const noSuchAgent = () =>
+  new HttpError(409, 'The location has no such agent, or its settings have changed. Send hello first.', {
+    agentId: ['names no agent of this location that has its present settings'],
+  });
 
 async function renew(
   { db, now, log }: Parts,

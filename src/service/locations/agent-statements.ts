@@ -33,6 +33,8 @@ export type AgentHello = {
   checkTypes: readonly string[];
   runtimes: readonly string[];
   lanes: object;
+  /** It can hold checks, and the service lets it. */
+  keeps: boolean;
   now: Date;
 };
 
@@ -43,12 +45,12 @@ export type SavedAgent = { id: string; allowedNetworks: string[] | null };
 export async function saveAgent(db: Queryable, agent: AgentHello): Promise<SavedAgent> {
   const rows = await db.query<SavedAgent>(
     `insert into agents (id, location_id, instance_id, version, host, check_types, runtimes, lanes, created_at,
-       last_seen_at, allowed_networks)
+       last_seen_at, allowed_networks, keeps)
      values ($1, $2, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9, $9,
-       (select allowed_networks from locations where id = $2))
+       (select allowed_networks from locations where id = $2), $10)
      on conflict (location_id, instance_id) do update set version = excluded.version, host = excluded.host,
        check_types = excluded.check_types, runtimes = excluded.runtimes, lanes = excluded.lanes,
-       last_seen_at = excluded.last_seen_at, allowed_networks = excluded.allowed_networks
+       last_seen_at = excluded.last_seen_at, allowed_networks = excluded.allowed_networks, keeps = excluded.keeps
      returning id, allowed_networks as "allowedNetworks"`,
     [
       agent.id,
@@ -60,6 +62,7 @@ export async function saveAgent(db: Queryable, agent: AgentHello): Promise<Saved
       agent.runtimes,
       toJsonb(agent.lanes),
       agent.now,
+      agent.keeps,
     ],
   );
   return rows[0] ?? { id: agent.id, allowedNetworks: null };

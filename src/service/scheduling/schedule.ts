@@ -10,6 +10,10 @@ import { clockSkewSql } from '../engine/clock-skew.ts';
 
 /** The scheduler's statements on checks. */
 
+/** An agent holds the check. Its moment is null, except between an edit and the next hand-out. */
+const isHeld = (checks: string) =>
+  `exists (select 1 from kept_checks k where k.check_id = ${checks}.id and k.dropped_at is null)`;
+
 export type DueCheck = {
   id: string;
   accountId: string;
@@ -38,7 +42,7 @@ export async function lockDueChecks(
        ${effectiveRunParallel} as "runParallel", c.rotation, c.interval_seconds as "intervalSeconds",
        c.offset_seconds as "offsetSeconds", c.next_due_at as "nextDueAt",
        case when g.activated is false then '{}' else ${effectiveSlugs} end as slugs
-     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type not in ${runByService}
+     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type not in ${runByService} and not ${isHeld('c')}
      order by c.next_due_at limit $2 for no key update of c skip locked`,
     [now, limit],
   );
@@ -48,7 +52,7 @@ export async function lockDueChecks(
 export async function earliestDue(db: Queryable): Promise<Date | null> {
   const rows = await db.query<{ due: Date | null }>(
     `select min(next_due_at) as due from checks
-     where activated and next_due_at is not null and check_type not in ${runByService}`,
+     where activated and next_due_at is not null and check_type not in ${runByService} and not ${isHeld('checks')}`,
   );
   return rows[0]?.due ?? null;
 }

@@ -152,11 +152,13 @@ export async function createAgentService(
   bundles?: ArtifactFiles,
   /** Limits of rare calls; default: none. */
   limits?: AgentCallLimits,
+  /** Whether agents may hold checks. */
+  assignments = false,
 ): Promise<AgentService> {
   const app = await createServer({});
   const deps = { db, now: clock.now, log: silent, random: Math.random };
   const ofBundles = bundles === undefined ? {} : { bundles };
-  await registerAgentRoutes(app, { ...deps, ...ofBundles, encryption, files, limits });
+  await registerAgentRoutes(app, { ...deps, ...ofBundles, encryption, files, limits, assignments });
   await app.ready();
   const real = createScheduler(deps);
   return {
@@ -204,7 +206,7 @@ export type TestAgent = {
 export async function connectAgent(
   app: FastifyInstance,
   { key }: { key: string },
-  abilities: { checkTypes?: string[]; runtimes?: string[] } = {},
+  abilities: { checkTypes?: string[]; runtimes?: string[]; keeping?: { continues: string[] } } = {},
 ): Promise<TestAgent> {
   const call: TestAgent['call'] = async (path, body, withKey = key) => {
     const answer = await app.inject({
@@ -231,6 +233,7 @@ export async function connectAgent(
     checkTypes: abilities.checkTypes ?? ['URL', 'API', 'TCP', 'DNS', 'ICMP'],
     runtimes: abilities.runtimes ?? [],
     lanes: { uptime: 200 },
+    ...(abilities.keeping === undefined ? {} : { keeping: abilities.keeping }),
   };
   const { agentId } = await expectOk<{ agentId: string }>('hello', hello);
   return {

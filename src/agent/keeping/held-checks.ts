@@ -1,0 +1,133 @@
+import type { Assignment, KeepingAnswer } from '../../protocol/assignments.ts';
+import { planRuns } from '../../protocol/plan-runs.ts';
+import { claimWindowSeconds, nextDue } from '../../protocol/schedule.ts';
+
+/** The checks that this agent holds, and when each is due. All moments are by the service's clock. */
+
+/** Due moments of one check that nobody has run, evenly spaced. */
+export type MissedRuns = { check: Assignment; from: number; to: number; count: number };
+
+export type HeldChecks = {
+  /** Takes the changes of one answer. Assignments have been validated. */
+  apply: (answer: KeepingAnswer, checks: readonly Assignment[]) => void;
+  /** What is due at `now`; each moment is returned once, as a run or as missed. */
+  takeDue: (now: number) => { runs: { check: Assignment; dueAt: number }[]; missed: MissedRuns[] };
+  /** The earliest moment that has not been taken; null = there are no checks. */
+  earliest: () => number | null;
+  size: () => number;
+  all: () => Assignment[];
+  /** Forgets everything. */
+  clear: () => void;
+  /** Takes checks that an earlier process held. It had reported every run up to `reportedTo`. */
+  restore: (checks: readonly Assignment[], reportedTo: number | null) => void;
+};
+
+type Held = { check: Assignment; nextDueAt: number };
+
+/** A clock that goes back by more was set; due moments must not wait until it has caught up. */
+const setBackMs = 5_000;
+
+export function createHeldChecks(): HeldChecks {
+  const held = new Map<string, Held>();
+  /** The checks named since the first part of a complete list; null = no such list is being received. */
+  let listed: Set<string> | null = null;
+  let lastNow = -Infinity;
+
+  const put = (check: Assignment): void => {
+    const known = held.get(check.checkId);
+    const isSameSchedule =
+      known !== undefined &&
+      known.check.intervalSeconds === check.intervalSeconds &&
+      known.check.offsetSeconds === check.offsetSeconds;
+    // What this agent has planned of a check already, it does not plan again. A run in between is an extra one.
+    const lastPlanned = isSameSchedule ? known.nextDueAt - check.intervalSeconds * 1000 : -Infinity;
+    const nextDueAt =
+      isSameSchedule && !(check.from > lastPlanned && check.from < known.nextDueAt)
+        ? known.nextDueAt
+        : check.from;
+    held.set(check.checkId, { check, nextDueAt });
+  };
+
+  const isPaused = ({ pauses }: Assignment, at: number) => pauses.some(([from, to]) => from <= at && at < to);
+
+  return {
+    apply: (answer, checks) => {
+      if (answer.isFirst) listed = new Set();
+      for (const check of checks) {
+        put(check);
+        listed?.add(check.checkId);
+      }
+      for (const id of answer.dropped) held.delete(id);
+      if (answer.hasMore || listed === null) return;
+      for (const id of held.keys()) if (!listed.has(id)) held.delete(id);
+      listed = null;
+    },
+    takeDue: (now) => {
+      if (now < lastNow - setBackMs) {
+        for (const item of held.values()) {
+          item.nextDueAt = Math.min(item.nextDueAt, nextDue(item.check, now));
+        }
+      }
+      lastNow = now;
+      const runs: { check: Assignment; dueAt: number }[] = [];
+      const missed: MissedRuns[] = [];
+      for (const item of held.values()) {
+        if (item.nextDueAt > now) continue;
+        const { check } = item;
+        const { intervalSeconds, offsetSeconds } = check;
+        const plan = planRuns(
+          {
+            intervalSeconds,
+            offsetSeconds,
+            nextDueAt: item.nextDueAt,
+            rotation: 0,
+            runParallel: true,
+            locationCount: 1,
+          },
+          now,
+          claimWindowSeconds(intervalSeconds) * 1000,
+        );
+        item.nextDueAt = plan.nextDueAt;
+        if (plan.missed !== null) missed.push(...outsidePauses(check, plan.missed));
+        if (plan.run !== null && !isPaused(check, plan.run.dueAt)) {
+          runs.push({ check, dueAt: plan.run.dueAt });
+        }
+      }
+      runs.sort((a, b) => a.dueAt - b.dueAt);
+      return { runs, missed };
+    },
+    earliest: () => {
+      let earliest: number | null = null;
+      for (const { nextDueAt } of held.values()) {
+        if (earliest === null || nextDueAt < earliest) earliest = nextDueAt;
+      }
+      return earliest;
+    },
+    size: () => held.size,
+    all: () => [...held.values()].map(({ check }) => check),
+    clear: () => {
+      held.clear();
+      listed = null;
+    },
+    restore: (checks, reportedTo) => {
+      for (const check of checks) {
+        const from = reportedTo === null ? check.from : Math.max(check.from, nextDue(check, reportedTo));
+        held.set(check.checkId, { check, nextDueAt: from });
+      }
+    },
+  };
+
+  function outsidePauses(check: Assignment, { from, to }: { from: number; to: number }): MissedRuns[] {
+    const found: MissedRuns[] = [];
+    let current: MissedRuns | null = null;
+    for (let at = from; at <= to; at = nextDue(check, at)) {
+      if (isPaused(check, at)) current = null;
+      else if (current === null) found.push((current = { check, from: at, to: at, count: 1 }));
+      else {
+        current.to = at;
+        current.count += 1;
+      }
+    }
+    return found;
+  }
+}

@@ -1,0 +1,253 @@
+import { existsSync } from 'node:fs';
+import { FatalError, ServiceError, toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
+import type { KeepingAnswer } from '../../protocol/assignments.ts';
+import type { AgentCondition } from '../../protocol/routes.ts';
+import type { RunningTools } from '../claiming/intake.ts';
+import { backoffMs, pause } from '../link/backoff.ts';
+import type { ServiceClient } from '../link/client.ts';
+import type { Session } from '../link/session.ts';
+import type { Lanes } from '../run/lanes.ts';
+import { createHeldChecks } from './held-checks.ts';
+import type { KeptFile } from './kept-file.ts';
+import { createLedger, settledMoment } from './ledger.ts';
+import { createTimetable } from './timetable.ts';
+
+/**
+ * The checks that this agent holds: it renews them and reads their changes with one call that stays open, runs each when it
+ * is due, also while the service is away, and states up to when it has reported every run.
+ */
+export type Keeping = {
+  /** Takes over the checks of earlier processes on this data directory. Call it before the first hello. Never rejects. */
+  restore: () => Promise<void>;
+  start: () => void;
+  /** What hello says: earlier agents that this one continues. */
+  offer: () => { continues: string[] };
+  /** Called with each result that the service has taken. */
+  settled: (payload: Buffer) => void;
+  /** Number of runs in progress. */
+  size: () => number;
+  /** Plans no more runs; those in progress finish their attempt. */
+  drain: () => void;
+  /** Aborts all runs; returns their number. */
+  cancel: () => number;
+  whenIdle: () => Promise<void>;
+  /** Gives the checks back, so that others run them at once. Never rejects. */
+  leave: () => Promise<void>;
+  /** Ends the loops. What is held stays in the data directory for the next process. */
+  stop: () => Promise<void>;
+};
+
+const answerMarginMs = 15_000;
+const answerBytes = 32 * 1024 * 1024;
+/** After an outage the service waits for one lease before it takes checks away, so the agent asks sooner. */
+const maxRetryMs = 5_000;
+/** Between two questions to a service that lets agents hold no checks. */
+const offMs = 15_000;
+const saveEveryMs = 5_000;
+const leaveMs = 3_000;
+
+export function createKeeping(options: {
+  client: ServiceClient;
+  session: Session;
+  log: Log;
+  version: string;
+  instanceId: string;
+  /** The folder of all processes of this data directory. */
+  folder: string;
+  apiKey: string;
+  /** How long the agent continues without the service, in milliseconds. */
+  continueMs: number;
+  lanes: Lanes;
+  load: () => Promise<RunningTools>;
+  available: () => Parameters<RunningTools['parseJob']>[1];
+  deliver: (json: string) => Promise<void>;
+  condition: () => AgentCondition;
+  /** True while the agent must not begin runs. */
+  blocked: () => boolean;
+  fault: (error: Error, message: string) => void;
+  now: () => number;
+  random: () => number;
+}): Keeping {
+  const { client, session, log, instanceId } = options;
+  const stopped = new AbortController();
+  const held = createHeldChecks();
+  const ledger = createLedger();
+  const holders = new Set<string>();
+  let continued: string[] = [];
+  let cursor: string | null = null;
+  let cursorOf: string | null = null;
+  let heardAt = -Infinity;
+  let running: Promise<void> = Promise.resolve();
+  let saveTimer: NodeJS.Timeout | undefined;
+  let isDirty = false;
+  let file: KeptFile | null = null;
+
+  /** The service's clock: it runs with this machine's monotonic one between two hellos. */
+  const serviceNow = () => Math.floor(options.now() - (session.clockSkewMs() ?? 0));
+  const reportedTo = () => ledger.reportedTo(serviceNow(), held.earliest());
+
+  const timetable = createTimetable({
+    ...options,
+    held,
+    ledger,
+    now: serviceNow,
+    mayRun: () => serviceNow() - heardAt <= options.continueMs,
+  });
+
+  const openFile = async (): Promise<KeptFile> => {
+    const { createKeptFile } = await import('./kept-file.ts');
+    const onError = (error: unknown) =>
+      log.warn({ err: toError(error) }, 'the held checks cannot be kept in the data folder');
+    return (file ??= createKeptFile({ root: options.folder, instanceId, apiKey: options.apiKey, onError }));
+  };
+  const save = async (): Promise<void> => {
+    if (held.size() === 0 && file === null) return;
+    const kept = await openFile();
+    kept.save({ holders: [...holders], checks: held.all(), reportedTo: reportedTo(), heardAt });
+  };
+
+  const forgetAll = (): void => {
+    cursor = null;
+    if (held.size() === 0) return;
+    log.warn({ checks: held.size() }, 'the service lets agents hold no checks any more');
+    held.clear();
+    isDirty = true;
+  };
+
+  const take = async (answer: KeepingAnswer): Promise<void> => {
+    // What is due by now is run in its old form; what comes later in its new one.
+    timetable.runDue();
+    const { readAssignments } = await import('./kept-file.ts');
+    const { checks, invalid } = readAssignments(answer.checks);
+    if (invalid > 0) options.fault(new Error(`${invalid} held checks are malformed`), 'held checks ignored');
+    for (const { holder } of checks) holders.add(holder);
+    held.apply(answer, checks);
+    ({ cursor } = answer);
+    if (checks.length > 0 || answer.dropped.length > 0 || answer.isFirst) isDirty = true;
+    timetable.replan();
+  };
+
+  /** One call; resolves with the milliseconds to wait before the next. */
+  const renew = async (): Promise<number> => {
+    const hello = await session.get(stopped.signal);
+    if (hello.keepsChecks !== true) {
+      forgetAll();
+      return offMs;
+    }
+    const { agentId } = hello;
+    if (cursorOf !== agentId) {
+      cursor = null;
+      cursorOf = agentId;
+    }
+    holders.add(agentId);
+    const waitSeconds = protocolLimits.keepingWaitSeconds;
+    let answer;
+    try {
+      answer = await client.call(
+        'claim',
+        {
+          agentId,
+          free: {},
+          waitSeconds,
+          condition: options.condition(),
+          keeping: { cursor, reportedTo: reportedTo() },
+        },
+        { timeoutMs: waitSeconds * 1000 + answerMarginMs, answerBytes, signal: stopped.signal },
+      );
+    } catch (error) {
+      if (error instanceof ServiceError && !error.retryable) session.forget(agentId);
+      throw error;
+    }
+    heardAt = serviceNow();
+    const keeping = answer?.keeping;
+    // An earlier release answers without it: the service was set back.
+    if (keeping === undefined || keeping.isOff === true) {
+      forgetAll();
+      return offMs;
+    }
+    await take(keeping);
+    return 0;
+  };
+
+  const loop = async (): Promise<void> => {
+    for (let failures = 0; !stopped.signal.aborted;) {
+      try {
+        const waitMs = await renew();
+        failures = 0;
+        await pause(waitMs, stopped.signal);
+      } catch (error) {
+        if (error instanceof FatalError || stopped.signal.aborted) return;
+        failures += 1;
+        const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+        const waitMs = Math.max(retryAfterMs, Math.min(maxRetryMs, backoffMs(failures, options.random)));
+        if (held.size() > 0) {
+          log.warn(
+            { err: toError(error), checks: held.size() },
+            'the held checks are not renewed; their runs continue',
+          );
+        }
+        await pause(waitMs, stopped.signal);
+      }
+    }
+  };
+
+  return {
+    restore: async () => {
+      if (!existsSync(options.folder)) return;
+      const kept = await (await openFile()).adopt();
+      if (kept === null || kept.checks.length === 0) return;
+      for (const id of kept.holders) holders.add(id);
+      continued = kept.holders.slice(-16);
+      ({ heardAt } = kept);
+      held.restore(kept.checks, kept.reportedTo);
+      isDirty = true;
+      log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');
+    },
+    start: () => {
+      timetable.start();
+      running = loop();
+      saveTimer = setInterval(() => {
+        if (!isDirty && held.size() === 0) return;
+        isDirty = false;
+        void save();
+      }, saveEveryMs);
+      saveTimer.unref();
+    },
+    offer: () => ({ continues: continued }),
+    settled: (payload) => {
+      const moment = settledMoment(payload, holders);
+      if (moment !== null) ledger.settle(moment);
+    },
+    size: timetable.size,
+    drain: timetable.drain,
+    cancel: timetable.cancel,
+    whenIdle: timetable.whenIdle,
+    leave: async () => {
+      stopped.abort(new Error('the agent is stopping'));
+      await running;
+      const agentId = session.current()?.agentId;
+      if (agentId === undefined || held.size() === 0) return;
+      try {
+        const last = { cursor, reportedTo: reportedTo(), isLeaving: true };
+        const body = { agentId, free: {}, waitSeconds: 0, keeping: last };
+        await client.call('claim', body, { timeoutMs: leaveMs, answerBytes });
+        held.clear();
+      } catch (error) {
+        log.warn(
+          { err: toError(error) },
+          'the held checks were not given back; others get them after the lease',
+        );
+      }
+    },
+    stop: async () => {
+      stopped.abort(new Error('the agent is stopping'));
+      clearInterval(saveTimer);
+      timetable.stop();
+      await running;
+      await save();
+      await file?.close();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * Up to when every due run of the held checks is reported and acknowledged. It counts open runs by stretches of ten
+ * seconds, so that a day without the service costs no more memory than a minute.
+ */
+export type Ledger = {
+  /** A run that is due at this moment has been taken up. */
+  open: (dueAt: number) => void;
+  /** The service has the final result of a run that is due at this moment. */
+  settle: (dueAt: number) => void;
+  /** The last moment at or before which nothing is open. `earliest`: the first moment that nobody has taken up. */
+  reportedTo: (now: number, earliest: number | null) => number;
+};
+
+const stretchMs = 10_000;
+/** What is open for longer will never be acknowledged: its result was lost. */
+const forgetMs = 26 * 3_600_000;
+
+export function createLedger(): Ledger {
+  const counts = new Map<number, number>();
+  const stretchOf = (dueAt: number) => Math.floor(dueAt / stretchMs) * stretchMs;
+  return {
+    open: (dueAt) => {
+      const stretch = stretchOf(dueAt);
+      counts.set(stretch, (counts.get(stretch) ?? 0) + 1);
+    },
+    settle: (dueAt) => {
+      const stretch = stretchOf(dueAt);
+      const count = counts.get(stretch) ?? 0;
+      if (count > 1) counts.set(stretch, count - 1);
+      else counts.delete(stretch);
+    },
+    reportedTo: (now, earliest) => {
+      let first = Math.min(now + 1, earliest ?? Infinity);
+      for (const stretch of counts.keys()) {
+        if (stretch < now - forgetMs) counts.delete(stretch);
+        else if (stretch < first) first = stretch;
+      }
+      return first - 1;
+    },
+  };
+}
+
+/** The moment of a final result of this agent as it is sent; null = another result. `holders`: this agent's ids. */
+export function settledMoment(payload: Buffer, holders: ReadonlySet<string>): number | null {
+  // `dueAt` is the last field. Texts within results have their quotes escaped.
+  if (!payload.subarray(-80).includes('"dueAt":"')) return null;
+  const head = payload.subarray(0, 512).toString('latin1');
+  const [, jobId = '', holder = ''] =
+    /^\{"jobId":"([0-9a-f-]{36})","leaseToken":"([0-9a-f-]{36})"/.exec(head) ?? [];
+  if (!holders.has(holder) || !head.includes('"resultType":"FINAL"')) return null;
+  return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
+}

@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import type { Assignment } from '../../protocol/assignments.ts';
+import { reasonOf, type ReasonCode } from '../../protocol/reasons.ts';
+import type { Result } from '../../protocol/result.ts';
+import { scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
+import type { MissedRuns } from './held-checks.ts';
+
+/** Jobs and reports that the agent makes itself, because it holds the checks. */
+
+const leaseMs = 30_000;
+
+/** The job of one run, in the form in which the service would send it. */
+export function jobOf(
+  { checkId, locationId, holder, job }: Assignment,
+  { dueAt, now }: { dueAt: number; now: number },
+): Record<string, unknown> {
+  const iso = (time: number) => new Date(time).toISOString();
+  const remainingMs = Number(job['remainingMs']);
+  return {
+    ...job,
+    jobId: scheduledJobId(checkId, locationId, dueAt),
+    runId: scheduledRunId(checkId, dueAt),
+    sequenceId: randomUUID(),
+    checkId,
+    dueAt: iso(dueAt),
+    attempt: 1,
+    firstAttemptAt: null,
+    leaseToken: holder,
+    leaseExpiresAt: iso(now + leaseMs),
+    deadline: iso(now + (Number.isFinite(remainingMs) ? remainingMs : 0)),
+    isKept: true,
+  };
+}
+
+const messages = {
+  NO_AGENT: 'the agent was not running, or could not run checks',
+  NOT_CLAIMED: 'the agent was busy: the previous run of the check had no slot yet',
+} as const satisfies { [code in ReasonCode]?: string };
+
+/** A report of runs that did not take place. It takes the way of results, so that it is not lost and keeps its order. */
+export function missedReport(
+  { check, from, to, count }: MissedRuns,
+  { code, version }: { code: keyof typeof messages; version: string },
+): Result {
+  const iso = (time: number) => new Date(time).toISOString();
+  return {
+    jobId: scheduledJobId(check.checkId, check.locationId, from),
+    leaseToken: check.holder,
+    attempt: 1,
+    sequenceId: randomUUID(),
+    checkId: check.checkId,
+    checkType: String(check.job['checkType']),
+    resultType: 'FINAL',
+    status: 'missed',
+    hasFailures: false,
+    hasErrors: false,
+    isDegraded: false,
+    overMaxResponseTime: false,
+    isCancelled: false,
+    responseTime: 0,
+    startedAt: iso(from),
+    stoppedAt: iso(to),
+    runLocation: String(check.job['runLocation']),
+    attempts: 0,
+    reason: reasonOf(code, messages[code]),
+    assertions: [],
+    timings: null,
+    details: { from: iso(from), to: iso(to), count },
+    artifacts: [],
+    log: [],
+    agentVersion: version,
+    dueAt: iso(from),
+  };
+}

@@ -1,0 +1,137 @@
+import { toError } from '../../errors.ts';
+import type { Assignment } from '../../protocol/assignments.ts';
+import type { RunningTools } from '../claiming/intake.ts';
+import { createHolds } from '../run/holds.ts';
+import type { Lanes } from '../run/lanes.ts';
+import type { HeldChecks, MissedRuns } from './held-checks.ts';
+import type { Ledger } from './ledger.ts';
+
+/** Runs the held checks when they are due. */
+export type Timetable = {
+  start: () => void;
+  /** Runs what is due now. */
+  runDue: () => void;
+  /** The held checks have changed. */
+  replan: () => void;
+  size: () => number;
+  drain: () => void;
+  cancel: () => number;
+  whenIdle: () => Promise<void>;
+  stop: () => void;
+};
+
+/** The longest sleep, so that a clock that was corrected is noticed. */
+const longestSleepMs = 1_000;
+
+export function createTimetable(options: {
+  held: HeldChecks;
+  ledger: Ledger;
+  lanes: Lanes;
+  load: () => Promise<RunningTools>;
+  available: () => Parameters<RunningTools['parseJob']>[1];
+  deliver: (json: string) => Promise<void>;
+  version: string;
+  blocked: () => boolean;
+  /** False once the service has been away for too long: nothing is run or reported until it is back. */
+  mayRun: () => boolean;
+  fault: (error: Error, message: string) => void;
+  now: () => number;
+}): Timetable {
+  const { held, ledger, lanes, now, version } = options;
+  let timer: NodeJS.Timeout | undefined;
+  let isStarted = false;
+  let isEnding = false;
+  let idle: (() => void)[] = [];
+  const settle = (): void => {
+    if (busy.size > 0) return;
+    for (const resolve of idle) resolve();
+    idle = [];
+  };
+  const holds = createHolds();
+  /** Nothing is renewed for a single run, and nothing is handed back: a run that is not reported is its successor's. */
+  const leases = { hold: holds.hold, release: () => Promise.resolve() };
+  /** Runs in progress by check. */
+  const busy = new Map<string, number>();
+
+  const report = (missed: MissedRuns, code: 'NO_AGENT' | 'NOT_CLAIMED'): void => {
+    ledger.open(missed.from);
+    // With the first run, because an agent without checks must not load the library of schemas.
+    import('./made-jobs.ts')
+      .then(({ missedReport }) => options.deliver(JSON.stringify(missedReport(missed, { code, version }))))
+      .catch((error: unknown) => options.fault(toError(error), 'runs that were missed are not reported'));
+  };
+
+  const run = async (check: Assignment, dueAt: number): Promise<void> => {
+    const { checkId } = check;
+    ledger.open(dueAt);
+    busy.set(checkId, (busy.get(checkId) ?? 0) + 1);
+    try {
+      const { parseJob, runJob, reportInvalid, parts } = await options.load();
+      const { jobOf } = await import('./made-jobs.ts');
+      const own = { ...parts, leases };
+      const parsed = parseJob(jobOf(check, { dueAt, now: now() }), options.available());
+      if (parsed.job !== null) await runJob(parsed.job, own);
+      else if (parsed.envelope !== null) await reportInvalid(parsed, own);
+      else throw parsed.error;
+    } catch (error) {
+      options.fault(toError(error), 'running a held check failed');
+    } finally {
+      const left = (busy.get(checkId) ?? 1) - 1;
+      if (left > 0) busy.set(checkId, left);
+      else busy.delete(checkId);
+      settle();
+    }
+  };
+
+  const runDue = (): void => {
+    if (isEnding || !options.mayRun()) return;
+    const due = held.takeDue(now());
+    for (const missed of due.missed) report(missed, 'NO_AGENT');
+    if (due.runs.length === 0) return;
+    const isBlocked = options.blocked();
+    for (const { check, dueAt } of due.runs) {
+      const isBusy = busy.has(check.checkId) && lanes.free('uptime') === 0;
+      if (isBlocked || isBusy) report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
+      else void run(check, dueAt);
+    }
+  };
+
+  const replan = (): void => {
+    clearTimeout(timer);
+    if (!isStarted || isEnding) return;
+    const earliest = held.earliest();
+    if (earliest === null) return;
+    const sleep = options.mayRun() ? Math.max(0, earliest - now()) : longestSleepMs;
+    timer = setTimeout(
+      () => {
+        runDue();
+        replan();
+      },
+      Math.min(longestSleepMs, sleep),
+    );
+  };
+
+  const end = (): void => {
+    isEnding = true;
+    clearTimeout(timer);
+  };
+  return {
+    start: () => {
+      isStarted = true;
+      replan();
+    },
+    runDue,
+    replan,
+    size: holds.size,
+    drain: () => {
+      end();
+      holds.drain();
+    },
+    cancel: () => {
+      end();
+      return holds.abortAll('shutdown');
+    },
+    whenIdle: () => (busy.size === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve))),
+    stop: end,
+  };
+}

@@ -1,0 +1,61 @@
+import Type, { type Static } from 'typebox';
+
+/**
+ * Checks that an agent holds: it keeps their schedule itself and reports each run. One claim without slots renews all of
+ * them and brings the changes.
+ */
+
+const Id = Type.String({ maxLength: 64 });
+/** Milliseconds since the epoch, by the service's clock. */
+const Moment = Type.Integer({ minimum: 0 });
+
+/** In hello: the agent can hold checks. */
+export const KeepingOffer = Type.Object({
+  /** The agent whose checks this one continues: an earlier process on the same data folder. */
+  continues: Type.Optional(Type.Array(Id, { maxItems: 16 })),
+});
+
+/** In a claim: renews the lease on all checks that the agent holds. */
+export const KeepingRequest = Type.Object({
+  /** How far the agent has read the changes; null = it has none yet, and gets everything. */
+  cursor: Type.Union([Type.Null(), Type.String({ maxLength: 64 })]),
+  /** Every run that was due up to here is reported and acknowledged; null = nothing is known yet. */
+  reportedTo: Type.Union([Type.Null(), Moment]),
+  /** The agent stops: others may have its checks at once. */
+  isLeaving: Type.Optional(Type.Boolean()),
+});
+
+/** In the answer to that claim. */
+export const KeepingAnswer = Type.Object({
+  /** The service no longer lets agents hold checks. */
+  isOff: Type.Optional(Type.Boolean()),
+  epoch: Type.Integer(),
+  cursor: Type.Union([Type.Null(), Type.String({ maxLength: 64 })]),
+  /** The answer is the first of a complete list: the agent forgets what the list does not name. */
+  isFirst: Type.Boolean(),
+  /** There are more changes; the agent asks again at once. */
+  hasMore: Type.Boolean(),
+  /** Assignments; each is validated by itself. */
+  checks: Type.Array(Type.Unknown()),
+  /** Ids of checks that the agent holds no longer. */
+  dropped: Type.Array(Id),
+});
+export type KeepingAnswer = Static<typeof KeepingAnswer>;
+
+/** One check that an agent holds. */
+export const Assignment = Type.Object({
+  checkId: Id,
+  /** The agent that holds it. Its results carry this id as their lease token. */
+  holder: Id,
+  locationId: Id,
+  epoch: Type.Integer(),
+  /** The first run that the holder owes. */
+  from: Moment,
+  intervalSeconds: Type.Number({ exclusiveMinimum: 0 }),
+  offsetSeconds: Type.Number({ minimum: 0 }),
+  /** Times from (inclusive) to (exclusive) in which maintenance pauses the check. */
+  pauses: Type.Array(Type.Tuple([Moment, Moment])),
+  /** A job without what only a run has: ids, lease and times. */
+  job: Type.Record(Type.String(), Type.Unknown()),
+});
+export type Assignment = Static<typeof Assignment>;

@@ -1,0 +1,204 @@
+import type { Log } from '../../log.ts';
+import type { Assignment, KeepingAnswer } from '../../protocol/assignments.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
+import { laneOf, type JobType } from '../../protocol/check-types.ts';
+import type { AgentCondition, RequestOf } from '../../protocol/routes.ts';
+import { nextDue } from '../../protocol/schedule.ts';
+import { touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
+import type { Db } from '../db/database.ts';
+import { EncryptionError, type Encryption } from '../engine/encryption.ts';
+import { uuidPattern } from '../engine/ids.ts';
+import {
+  hasHeldChanges,
+  heldChanges,
+  isKnownCursor,
+  notePausesKnown,
+  refuseCheck,
+  renewKeeping,
+  type HeldCheck,
+} from '../keeping/held.ts';
+import { pausesAhead } from '../keeping/pauses.ts';
+import type { Waiting } from '../scheduling/waiting-agents.ts';
+import { createPartsReader } from './claimed-parts.ts';
+import { createProxyReader, createScopeReader } from './claim-sources.ts';
+import { buildJob } from './job.ts';
+import { UnbuildableJobError } from './job-scripts.ts';
+
+/** The claim with which an agent renews the checks that it holds, and reads what has changed. */
+
+type Deps = {
+  db: Db;
+  encryption: Encryption;
+  now: () => number;
+  log: Log;
+  /** Wakes agents that have something to read. */
+  keptWaiting: Waiting;
+  /** Whether agents may hold checks. */
+  assignments: boolean;
+};
+
+type Options = {
+  location: AgentLocation;
+  agentId: string;
+  keeping: NonNullable<RequestOf<'claim'>['keeping']>;
+  waitSeconds: number;
+  condition: AgentCondition | null;
+  signal: AbortSignal;
+};
+
+/** Between two looks without a notification, in case one was lost. */
+const safetyMs = 1_500;
+const answerBytes = 8 * 1024 * 1024;
+
+const nothing = { epoch: 0, isFirst: false, hasMore: false, checks: [], dropped: [] };
+
+/** Null: the agent must say hello first. */
+export async function claimKept(deps: Deps, options: Options): Promise<KeepingAnswer | null> {
+  const { db, now, keptWaiting } = deps;
+  const { location, agentId, keeping, signal } = options;
+  if (!deps.assignments) return { ...nothing, cursor: null, isOff: true };
+  const { locationId, accountId } = location;
+  const begun = now();
+  const agent = await touchAgent(db, {
+    id: agentId,
+    locationId,
+    condition: options.condition,
+    now: new Date(begun),
+  });
+  if (agent === undefined || agent.isOutdated) return null;
+  const known = keeping.cursor !== null && (await isKnownCursor(db, { accountId, cursor: keeping.cursor }));
+  const cursor = known ? keeping.cursor : null;
+  const isRenewed = await renewKeeping(db, {
+    agentId,
+    locationId,
+    accountId,
+    until: new Date(begun + protocolLimits.leaseSeconds * 1000),
+    now: new Date(begun),
+    reportedTo: keeping.reportedTo === null ? null : new Date(keeping.reportedTo),
+    cursor,
+    isLeaving: keeping.isLeaving === true,
+  });
+  if (!isRenewed) return null;
+  const waitMs = Math.min(options.waitSeconds, protocolLimits.keepingWaitSeconds) * 1000;
+  const deadline = begun + (keeping.isLeaving === true ? 0 : waitMs);
+  for (;;) {
+    if (await hasHeldChanges(db, { agentId, cursor })) return readChanges(deps, options, cursor);
+    const left = deadline - now();
+    // A complete list of nothing is an answer too: the agent forgets what it held before.
+    if (left <= 0 || signal.aborted) return { ...nothing, cursor, isFirst: cursor === null };
+    await keptWaiting.wait({
+      locationId: agentId,
+      kind: '',
+      timeoutMs: Math.min(left, safetyMs),
+      signal,
+    });
+  }
+}
+
+async function readChanges(
+  deps: Deps,
+  { location, agentId }: Options,
+  cursor: string | null,
+): Promise<KeepingAnswer> {
+  const { db, now } = deps;
+  const rows = await heldChanges(db, { agentId, cursor, limit: protocolLimits.keptChecks });
+  const held = rows.filter(({ isDropped }) => !isDropped);
+  const at = now();
+  const ahead = await pausesAhead(db, {
+    checks: held.map(({ checkId, accountId }) => ({ id: checkId, accountId })),
+    now: at,
+  });
+  if (ahead.hasWindows) {
+    const checkIds = held.map(({ checkId }) => checkId);
+    await notePausesKnown(db, { agentId, checkIds, until: new Date(ahead.until) });
+  }
+  const build = createBuilder(deps, location);
+  const checks: Assignment[] = [];
+  const dropped: string[] = [];
+  let bytes = 0;
+  let read = 0;
+  for (const row of rows) {
+    if (bytes >= answerBytes) break;
+    read += 1;
+    const job = row.isDropped ? null : await build(row, agentId);
+    if (job === null) {
+      dropped.push(row.checkId);
+      continue;
+    }
+    bytes += JSON.stringify(job).length;
+    checks.push({
+      checkId: row.checkId,
+      holder: agentId,
+      locationId: row.locationId,
+      epoch: row.epoch,
+      from: row.owedFrom.getTime(),
+      intervalSeconds: row.intervalSeconds,
+      offsetSeconds: row.offsetSeconds,
+      pauses: ahead.pauses.get(row.checkId) ?? [],
+      job,
+    });
+  }
+  return {
+    epoch: Math.max(0, ...rows.map(({ epoch }) => epoch)),
+    cursor: rows[read - 1]?.cursor ?? cursor,
+    isFirst: cursor === null,
+    hasMore: read < rows.length || rows.length >= protocolLimits.keptChecks,
+    checks,
+    dropped,
+  };
+}
+
+/** Builds jobs without what only a run has; null = none can be built, and the check is back in the queue. */
+function createBuilder(deps: Deps, location: AgentLocation) {
+  const { db, encryption, now, log } = deps;
+  const complete = createPartsReader(db);
+  const proxy = createProxyReader(deps, location);
+  const scope = createScopeReader(deps, location);
+  return async (row: HeldCheck, agentId: string): Promise<Record<string, unknown> | null> => {
+    const claimed = {
+      ...row,
+      ...withoutRun(now()),
+      runLocation: location.slugName,
+      lane: laneOf[row.checkType as JobType],
+    }; // keepable types are job types
+    try {
+      const whole = await complete(claimed);
+      if (whole === null) return null;
+      return buildJob(whole, {
+        encryption,
+        proxyUrl: await proxy(),
+        account: await scope([claimed]),
+        now: now(),
+      });
+    } catch (error) {
+      if (!(error instanceof UnbuildableJobError) && !(error instanceof EncryptionError)) throw error;
+      const { checkId } = row;
+      log.warn({ checkId, error: error.message }, 'no job can be built of a check; it stays in the queue');
+      const at = now();
+      await refuseCheck(db, { checkId, agentId, nextDueAt: new Date(nextDue(row, at)), now: new Date(at) });
+      return null;
+    }
+  };
+}
+
+/** What only a run has. The agent writes it into each job that it makes. */
+const withoutRun = (now: number) => ({
+  jobId: '',
+  runId: '',
+  sequenceId: '',
+  runSource: 'SCHEDULER',
+  dueAt: new Date(now),
+  notBefore: new Date(now),
+  attempt: 1,
+  firstAttemptAt: null,
+  leaseToken: '',
+  leaseExpiresAt: new Date(now),
+  runtimeId: null,
+  isDraft: false,
+  sessionId: null,
+  testSession: false,
+  refreshCache: false,
+});
+
+/** Agent ids that may be compared with ids in the database. */
+export const knownIds = (ids: readonly string[]): string[] => ids.filter((id) => uuidPattern.test(id));

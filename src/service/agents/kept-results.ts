@@ -1,0 +1,201 @@
+import type { ReasonCode } from '../../protocol/reasons.ts';
+import type { Result } from '../../protocol/result.ts';
+import { claimWindowSeconds, scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
+import { laneOf, type JobType } from '../../protocol/check-types.ts';
+import type { Db, Queryable } from '../db/database.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { clockSkewMs } from '../engine/clock-skew.ts';
+import { uuidPattern } from '../engine/ids.ts';
+import { recordGaps, type Stretch } from '../keeping/gaps.ts';
+import type { FinishedJob, LockedJob } from '../scheduling/jobs.ts';
+import type { Readable } from './read-result.ts';
+
+/**
+ * Results of runs that agents made themselves, because they hold the checks. The service has no job of such a run until a
+ * result arrives. The id of the job follows from check, location and moment, so a run that two agents have made has one id.
+ */
+
+/** A result within this time after its moment is not late: its run cannot be recorded as missed yet. */
+const promptMs = 10_000;
+/** Codes of runs that a holder did not make. */
+const missedCodes: readonly ReasonCode[] = ['NO_AGENT', 'NOT_CLAIMED'];
+
+/** A check that an agent holds or has held. */
+type Keeper = {
+  checkId: string;
+  agentId: string;
+  accountId: string;
+  locationId: string;
+  runLocation: string;
+  checkType: string;
+  intervalSeconds: number;
+  holds: boolean;
+};
+
+export const isOfKeeper = ({ result }: Readable): boolean =>
+  result.dueAt !== undefined && uuidPattern.test(result.checkId) && !Number.isNaN(Date.parse(result.dueAt));
+
+const momentOf = ({ dueAt = '' }: Result) => Date.parse(dueAt);
+const isMissed = ({ result }: Readable) => result.status === 'missed';
+
+/** The run of a result, if its agent holds or held the check. */
+export type KeptRuns = {
+  /** The holder's part in this result; undefined = it may not report it. */
+  keeperOf(result: Result): Keeper | undefined;
+  /** What the service knows of a run of which it has neither a job nor an end. */
+  newJob(result: Result): LockedJob | undefined;
+  /** Whether a result only says that runs did not take place. */
+  isMissed(item: Readable): boolean;
+};
+
+/**
+ * Reads who holds the checks of these results. Locks their rows, so that two transactions with results of the same run
+ * take turns: call it before anything is read that says whether the run has ended.
+ */
+export async function lockKeptRuns(
+  tx: Queryable,
+  { accountId, items, now }: { accountId: string; items: readonly Readable[]; now: number },
+): Promise<KeptRuns> {
+  const own = items.filter(isOfKeeper);
+  const checkIds = [...new Set(own.map(({ result }) => result.checkId))];
+  const rows =
+    checkIds.length === 0
+      ? []
+      : await tx.query<Keeper>(
+          `select k.check_id as "checkId", k.agent_id as "agentId", k.account_id as "accountId",
+             k.location_id as "locationId", l.slug_name as "runLocation", c.check_type as "checkType",
+             c.interval_seconds as "intervalSeconds", k.dropped_at is null as holds
+           from kept_checks k join checks c on c.id = k.check_id join locations l on l.id = k.location_id
+           where k.account_id = $1 and k.check_id = any($2::uuid[])
+           order by k.check_id, k.agent_id for no key update of k`,
+          [accountId, checkIds],
+        );
+  const keepers = new Map(rows.map((row) => [`${row.checkId} ${row.agentId}`, row]));
+  const keeperOf = (result: Result): Keeper | undefined => {
+    const keeper = keepers.get(`${result.checkId} ${result.leaseToken}`);
+    if (keeper === undefined || result.dueAt === undefined) return undefined;
+    const at = momentOf(result);
+    if (!Number.isInteger(at) || at < 0 || at > now + clockSkewMs) return undefined;
+    return scheduledJobId(keeper.checkId, keeper.locationId, at) === result.jobId ? keeper : undefined;
+  };
+  return {
+    keeperOf,
+    isMissed: (item) => isOfKeeper(item) && isMissed(item),
+    newJob: (result) => {
+      const keeper = keeperOf(result);
+      if (keeper === undefined || !uuidPattern.test(result.sequenceId)) return undefined;
+      const { checkId, agentId, locationId, runLocation, checkType } = keeper;
+      const dueAt = momentOf(result);
+      return {
+        id: result.jobId,
+        accountId,
+        checkId,
+        sequenceId: result.sequenceId,
+        runId: scheduledRunId(checkId, dueAt),
+        locationId,
+        runLocation,
+        checkType,
+        runtimeId: null,
+        attempt: 1,
+        dueAt: new Date(dueAt),
+        firstAttemptAt: null,
+        leaseToken: agentId,
+        pastTokens: [],
+        reported: [],
+        sessionId: null,
+        testSession: false,
+        // It may have been recorded as missed when its agent seemed to be dead.
+        isAbandoned: now - dueAt > promptMs,
+      };
+    },
+  };
+}
+
+/** A former or present holder may report a run that has a job of the queue too. */
+export function admit<J extends LockedJob | FinishedJob>(job: J, result: Result, runs: KeptRuns): J {
+  if (result.dueAt === undefined || runs.keeperOf(result) === undefined) return job;
+  if (job.leaseToken === result.leaseToken || job.pastTokens.includes(result.leaseToken)) return job;
+  return { ...job, pastTokens: [...job.pastTokens, result.leaseToken] };
+}
+
+/**
+ * Records the runs that these results call missed. Only the present holder's word counts: the runs of a former one are
+ * its successor's. Returns which were recorded.
+ */
+export async function recordKeptMissed(
+  tx: Db,
+  options: { items: readonly Readable[]; runs: KeptRuns; now: number; partitions: Partitions },
+): Promise<Map<number, 'stored' | 'superseded' | { reason: string }>> {
+  const { items, runs, now, partitions } = options;
+  const verdicts = new Map<number, 'stored' | 'superseded' | { reason: string }>();
+  const stretches: Stretch[] = [];
+  for (const { index, result } of items) {
+    const keeper = runs.keeperOf(result);
+    const from = momentOf(result);
+    const to = Date.parse(String(result.details['to']));
+    const stepMs = (keeper?.intervalSeconds ?? 0) * 1000;
+    const isRange = to >= from && to <= now + clockSkewMs && (to - from) % stepMs === 0;
+    if (keeper === undefined) verdicts.set(index, { reason: 'the agent has never held this check' });
+    // The check was edited meanwhile: its moments are others now.
+    else if (!keeper.holds || !isRange) verdicts.set(index, 'superseded');
+    else {
+      verdicts.set(index, 'stored');
+      const code = missedCodes.find((known) => known === result.reason?.code) ?? 'NO_AGENT';
+      stretches.push({ ...keeper, stepMs, from, to, code });
+    }
+  }
+  await recordGaps(tx, { stretches, now, partitions });
+  return verdicts;
+}
+
+/** Writes what must be known of runs that have had an attempt and go on. */
+export async function insertKeptJobs(tx: Queryable, jobs: readonly LockedJob[]): Promise<void> {
+  if (jobs.length === 0) return;
+  const intervals = await tx.query<{ id: string; seconds: number }>(
+    'select id, interval_seconds as seconds from checks where id = any($1::uuid[])',
+    [jobs.map(({ checkId }) => checkId)],
+  );
+  const windows = new Map(intervals.map(({ id, seconds }) => [id, claimWindowSeconds(seconds)]));
+  await tx.query(
+    `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, check_type, lane, state,
+       due_at, not_before, expires_at, claim_window_seconds, attempt, first_attempt_at, lease_token, agent_id, reported)
+     select j.id, j."accountId", j."checkId", j."runId", j."sequenceId", j."locationId", j."runLocation", j."checkType",
+       j.lane, 'kept', j."dueAt", j."dueAt", j."dueAt", j."window", j.attempt, j."firstAttemptAt", j."leaseToken",
+       j."leaseToken", j.reported
+     from jsonb_to_recordset($1::jsonb) as j (id uuid, "accountId" uuid, "checkId" uuid, "runId" uuid,
+       "sequenceId" uuid, "locationId" uuid, "runLocation" text, "checkType" text, lane text, "dueAt" timestamptz,
+       "window" double precision, attempt integer, "firstAttemptAt" timestamptz, "leaseToken" uuid, reported text[])
+     where j."window" is not null`,
+    [
+      JSON.stringify(
+        jobs.map((job) => ({
+          ...job,
+          lane: laneOf[job.checkType as JobType], // agents hold only types that have jobs
+          window: windows.get(job.checkId) ?? null,
+        })),
+      ),
+    ],
+  );
+}
+
+/** Records the end of runs that never had a job. */
+export async function insertFinishedRuns(
+  tx: Queryable,
+  jobs: readonly {
+    id: string;
+    locationId: string;
+    leaseToken: string | null;
+    finalResultId: string;
+    reported: readonly string[];
+  }[],
+  now: Date,
+): Promise<void> {
+  if (jobs.length === 0) return;
+  await tx.query(
+    `insert into finished_jobs (job_id, finished_at, location_id, lease_token, past_tokens, reported, final_result_id)
+     select j.id, $2, j."locationId", j."leaseToken", '{}', j.reported, j."finalResultId"
+     from jsonb_to_recordset($1::jsonb) as j (id uuid, "locationId" uuid, "leaseToken" uuid, reported text[],
+       "finalResultId" uuid)`,
+    [JSON.stringify(jobs), now],
+  );
+}

@@ -1,0 +1,81 @@
+import { scheduledJobId } from '../../protocol/schedule.ts';
+import type { ReasonCode } from '../../protocol/reasons.ts';
+import type { Db, Queryable } from '../db/database.ts';
+import type { Partitions } from '../db/partitions.ts';
+import type { Missed } from '../scheduling/fold-missed.ts';
+import { lockChecksOf } from '../scheduling/missed.ts';
+import { recordMissed } from '../scheduling/record-missed.ts';
+
+/** Records runs of held checks that did not take place, without those whose results the service has. */
+
+/** Due moments of one check at one location, evenly spaced; milliseconds since the epoch. */
+export type Stretch = {
+  accountId: string;
+  checkId: string;
+  checkType: string;
+  locationId: string;
+  runLocation: string;
+  stepMs: number;
+  from: number;
+  to: number;
+  code: ReasonCode;
+};
+
+/** More moments of one check are not compared with results: an agent that was away for so long has brought none. */
+const maxCompared = 5_000;
+
+/** Parts of a stretch whose moments are not in `known`: a pure function. */
+export function gapsOf(
+  { from, to, stepMs }: { from: number; to: number; stepMs: number },
+  known: ReadonlySet<number>,
+): { from: number; to: number; count: number }[] {
+  const gaps: { from: number; to: number; count: number }[] = [];
+  let gap: { from: number; to: number; count: number } | null = null;
+  for (let at = from; at <= to; at += stepMs) {
+    if (known.has(at)) gap = null;
+    else if (gap === null) gaps.push((gap = { from: at, to: at, count: 1 }));
+    else {
+      gap.to = at;
+      gap.count += 1;
+    }
+  }
+  return gaps;
+}
+
+/** Records the moments of these stretches that have neither a result nor a job. */
+export async function recordGaps(
+  tx: Db,
+  options: { stretches: readonly Stretch[]; now: number; partitions: Partitions },
+): Promise<void> {
+  const stretches = options.stretches.filter(({ from, to }) => from <= to);
+  if (stretches.length === 0) return;
+  // Results of late runs are stored under the same lock, so none is stored between the comparison and the record.
+  await lockChecksOf(tx, [...new Set(stretches.map(({ checkId }) => checkId))]);
+  const missed: Missed[] = [];
+  for (const stretch of stretches) {
+    const { accountId, checkId, checkType, runLocation, code, stepMs, to } = stretch;
+    const from = Math.max(stretch.from, to - (maxCompared - 1) * stepMs);
+    const known = await momentsWithRun(tx, { ...stretch, from });
+    const gaps = gapsOf({ from, to, stepMs }, known);
+    if (from > stretch.from) {
+      const count = Math.round((from - stretch.from) / stepMs);
+      gaps.unshift({ from: stretch.from, to: from - stepMs, count });
+    }
+    for (const gap of gaps) missed.push({ accountId, checkId, checkType, runLocation, code, ...gap });
+  }
+  await recordMissed(tx, { missed, now: options.now, partitions: options.partitions });
+}
+
+async function momentsWithRun(
+  tx: Queryable,
+  { checkId, locationId, from, to, stepMs }: Stretch,
+): Promise<Set<number>> {
+  const moments = new Map<string, number>();
+  for (let at = from; at <= to; at += stepMs) moments.set(scheduledJobId(checkId, locationId, at), at);
+  const rows = await tx.query<{ id: string }>(
+    `select job_id as id from finished_jobs where job_id = any($1::uuid[])
+     union all select id from jobs where id = any($1::uuid[]) and state <> 'abandoned'`,
+    [[...moments.keys()]],
+  );
+  return new Set(rows.flatMap(({ id }) => moments.get(id) ?? []));
+}

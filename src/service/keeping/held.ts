@@ -1,0 +1,173 @@
+import { effectiveSlugs } from '../checks/storage/effective-checks.ts';
+import type { Queryable } from '../db/database.ts';
+import type { ClaimedGroup } from '../scheduling/jobs-claim.ts';
+import { cursorOf, giveToScheduler, keepingChannel } from './statements.ts';
+import type { Db } from '../db/database.ts';
+
+/** Statements for the agents that hold checks: renewing their lease, and reading what has changed. */
+
+/**
+ * Renews the lease of an agent on all its checks. Returns false if the location has no such agent that can hold any. An
+ * agent without a lease gets checks as soon as they are handed out.
+ */
+export async function renewKeeping(
+  db: Db,
+  renewal: {
+    agentId: string;
+    locationId: string;
+    accountId: string;
+    until: Date;
+    now: Date;
+    reportedTo: Date | null;
+    cursor: string | null;
+    isLeaving: boolean;
+  },
+): Promise<boolean> {
+  const { agentId, locationId, accountId, until, now, reportedTo, cursor } = renewal;
+  const rows = await db.query<{ wasAlive: boolean }>(
+    `with before as (
+       select id, coalesce(keeps_until > $4, false) as alive from agents
+       where id = $1 and location_id = $2 and keeps for update
+     )
+     update agents a set keeps_until = $3, last_seen_at = $4, reported_to = case when $5::timestamptz is null then a.reported_to
+       else greatest(a.reported_to, least($5::timestamptz, $4::timestamptz)) end,
+       kept_cursor = $6
+     from before where a.id = before.id returning before.alive as "wasAlive"`,
+    // One that leaves without ever having held a check has nothing to give back.
+    [agentId, locationId, renewal.isLeaving ? now : until, now, reportedTo, cursor],
+  );
+  const [row] = rows;
+  if (row === undefined) return false;
+  if (row.wasAlive && !renewal.isLeaving) return true;
+  await db.query('insert into kept_accounts (account_id) values ($1) on conflict do nothing', [accountId]);
+  await db.notify(keepingChannel, accountId);
+  return true;
+}
+
+/** Ends the leases of earlier processes that this agent continues, so that their checks are handed out at once. */
+export async function endLeasesOf(
+  db: Db,
+  {
+    locationId,
+    accountId,
+    agentIds,
+    now,
+  }: { locationId: string; accountId: string; agentIds: string[]; now: Date },
+): Promise<void> {
+  const rows = await db.query(
+    `update agents set keeps_until = least(keeps_until, $3)
+     where id = any($1::uuid[]) and location_id = $2 and keeps_until is not null returning id`,
+    [agentIds, locationId, now],
+  );
+  if (rows.length > 0) await db.notify(keepingChannel, accountId);
+}
+
+/** A check that an agent holds, or held. Null as its definition: too large for a list, see definitionOfCheck. */
+export type HeldCheck = {
+  checkId: string;
+  cursor: string;
+  isDropped: boolean;
+  epoch: number;
+  owedFrom: Date;
+  accountId: string;
+  locationId: string;
+  checkName: string;
+  checkType: string;
+  intervalSeconds: number;
+  offsetSeconds: number;
+  runParallel: boolean;
+  locationCount: number;
+  hasCode: boolean;
+  definition: Record<string, unknown> | null;
+  group: ClaimedGroup | null;
+  accountRuntimeId: string;
+};
+
+const listedDefinitionBytes = 8 * 1024;
+
+/** What has changed for an agent since `cursor`, oldest first. Null = everything that it holds. */
+export async function heldChanges(
+  db: Queryable,
+  { agentId, cursor, limit }: { agentId: string; cursor: string | null; limit: number },
+): Promise<HeldCheck[]> {
+  const [rev, checkId] = readCursor(cursor);
+  const rows = await db.query<Omit<HeldCheck, 'cursor'> & { rev: number }>(
+    `select k.check_id as "checkId", k.rev, k.dropped_at is not null or c.id is null as "isDropped", k.epoch,
+       k.owed_from as "owedFrom", k.account_id as "accountId", k.location_id as "locationId", c.name as "checkName",
+       c.check_type as "checkType", c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
+       c.run_parallel as "runParallel", cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",
+       case when pg_column_size(c.definition) <= ${listedDefinitionBytes} then c.definition end as definition,
+       case when g.id is not null then jsonb_build_object('id', g.id, 'runtimeId', g.runtime_id, 'definition',
+         case when pg_column_size(g.definition) <= ${listedDefinitionBytes} then g.definition end) end as "group",
+       a.runtime_id as "accountRuntimeId"
+     from kept_checks k left join checks c on c.id = k.check_id left join check_groups g on g.id = c.group_id
+       join accounts a on a.id = k.account_id
+     where k.agent_id = $1 and (k.rev, k.check_id) > ($2::bigint, $3::uuid) and ($4 or k.dropped_at is null)
+     order by k.rev, k.check_id limit $5`,
+    [agentId, rev, checkId, cursor !== null, limit],
+  );
+  return rows.map(({ rev: number, ...row }) => ({ ...row, cursor: cursorOf(number, row.checkId) }));
+}
+
+/** Whether the agent has something to read. */
+export async function hasHeldChanges(
+  db: Queryable,
+  { agentId, cursor }: { agentId: string; cursor: string | null },
+): Promise<boolean> {
+  const [rev, checkId] = readCursor(cursor);
+  const rows = await db.query(
+    `select 1 from kept_checks k where k.agent_id = $1 and (k.rev, k.check_id) > ($2::bigint, $3::uuid)
+       and ($4 or k.dropped_at is null) limit 1`,
+    [agentId, rev, checkId, cursor !== null],
+  );
+  return rows.length > 0;
+}
+
+const cursorPattern = /^(\d{16})\/([0-9a-f-]{36})$/;
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+function readCursor(cursor: string | null): [rev: number, checkId: string] {
+  const [, rev = '', checkId = ''] = cursorPattern.exec(cursor ?? '') ?? [];
+  return checkId === '' ? [-1, firstId] : [Number(rev), checkId];
+}
+
+/** Whether the service has ever given out this position. A restored database may not know it. */
+export async function isKnownCursor(
+  db: Queryable,
+  { accountId, cursor }: { accountId: string; cursor: string },
+): Promise<boolean> {
+  const [rev] = readCursor(cursor);
+  if (rev < 0) return false;
+  const rows = await db.query<{ rev: number; epoch: number }>(
+    'select rev, epoch from kept_accounts where account_id = $1',
+    [accountId],
+  );
+  return rows[0] !== undefined && rev <= rows[0].rev;
+}
+
+/** A check for which no job can be built goes back to the scheduler, whose runs then say why. */
+export async function refuseCheck(
+  db: Db,
+  { checkId, agentId, nextDueAt, now }: { checkId: string; agentId: string; nextDueAt: Date; now: Date },
+): Promise<void> {
+  await db.tx(async (tx) => {
+    const rows = await tx.query(
+      `update kept_checks set is_refused = true, dropped_at = $3
+       where check_id = $1 and agent_id = $2 and dropped_at is null returning 1`,
+      [checkId, agentId, now],
+    );
+    if (rows.length > 0) await giveToScheduler(tx, [{ id: checkId, nextDueAt }]);
+  });
+}
+
+/** Up to when the agent knows the pauses of these checks. */
+export async function notePausesKnown(
+  db: Queryable,
+  { agentId, checkIds, until }: { agentId: string; checkIds: readonly string[]; until: Date },
+): Promise<void> {
+  if (checkIds.length === 0) return;
+  await db.query(
+    'update kept_checks set pauses_until = $3 where agent_id = $1 and check_id = any($2::uuid[])',
+    [agentId, [...checkIds], until],
+  );
+}

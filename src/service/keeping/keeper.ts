@@ -1,0 +1,180 @@
+import { protocolLimits } from '../../protocol/agent-calls.ts';
+import { hourMs } from '../../durations.ts';
+import type { Log } from '../../log.ts';
+import type { Db } from '../db/database.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
+import { findAway } from '../scheduling/service-beat.ts';
+import { applyDiff } from './apply-diff.ts';
+import { diffOf } from './diff.ts';
+import { markStalePauses } from './pauses.ts';
+import {
+  accountsToHandOut,
+  deleteDropped,
+  endKeeping,
+  forgetRefusals,
+  holdings,
+  keepableChecks,
+  keepingAgents,
+  keepingChannel,
+  keptChannel,
+  lockKeptAccount,
+  saveKeptAccount,
+  takeChanges,
+  touchChecks,
+  type KeepingAgent,
+} from './statements.ts';
+import { recordOwedBefore, requeueKeptJobs } from './take-back.ts';
+
+/**
+ * Hands the checks of each location out to its agents, and takes those of dead agents back. Any number of replicas may
+ * run it: one at a time works on an account.
+ */
+
+const everyMs = 1_000;
+const accountsAtOnce = 100;
+/** Checks that one transaction moves, which must not block the embedded database for long. */
+export const stepChecks = 500;
+/** Everything is compared again after this time, should a change have gone unnoticed. */
+const fullEveryMs = 10 * 60_000;
+/** Results of former holders are accepted for this long. */
+const formerMs = 50 * hourMs;
+
+export type KeeperDeps = {
+  db: Db;
+  now: () => number;
+  log: Log;
+  partitions: Partitions;
+};
+
+/** Creates the loop. `wake` makes it look at once. */
+export function createKeeper(deps: KeeperDeps): Loop {
+  const { db, now, log } = deps;
+  let wake: (() => void) | null = null;
+  let isWoken = false;
+  let stopListening: (() => Promise<void>) | null = null;
+  let isStopping = false;
+  let availableSince: number | null = null;
+  let cleanedAt = -Infinity;
+
+  async function handOutAll(): Promise<void> {
+    let found;
+    try {
+      found = await findAway(db, now);
+    } catch (error) {
+      availableSince = null;
+      throw error;
+    }
+    const { at, away } = found;
+    // As with leases of jobs: agents that could not renew for a while get the time to do it.
+    availableSince = Math.min(availableSince ?? Infinity, at);
+    const since = Math.max(availableSince, away === null || away.to > at ? -Infinity : away.to);
+    const mayEnd = at - since >= protocolLimits.leaseSeconds * 1000;
+    for (;;) {
+      const accounts = await accountsToHandOut(db, {
+        now: new Date(at),
+        since: new Date(at - fullEveryMs),
+        limit: accountsAtOnce,
+      });
+      let more = false;
+      for (const accountId of accounts) more = (await handOut(deps, { accountId, at, mayEnd })) || more;
+      if (!more) break;
+    }
+    if (at - cleanedAt < hourMs) return;
+    cleanedAt = at;
+    await deleteDropped(db, new Date(at - formerMs));
+    await markStalePauses(db, at);
+  }
+
+  const waitForChange = () =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, everyMs);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (isWoken || isStopping) wake();
+    });
+
+  const loop = createLoop({
+    name: 'keeper',
+    log,
+    work: async () => {
+      stopListening ??= await db.listen(keepingChannel, () => {
+        isWoken = true;
+        wake?.();
+      });
+      isWoken = false;
+      await handOutAll();
+      await waitForChange();
+      return 0;
+    },
+  });
+  return {
+    start: loop.start,
+    stop: async () => {
+      isStopping = true;
+      wake?.();
+      await loop.stop();
+      await stopListening?.();
+    },
+    tick: handOutAll,
+  };
+}
+
+/**
+ * One step for one account. `mayEnd`: agents whose lease has expired are dead. Returns whether another step is needed now.
+ */
+async function handOut(
+  { db, log, partitions }: KeeperDeps,
+  { accountId, at, mayEnd }: { accountId: string; at: number; mayEnd: boolean },
+): Promise<boolean> {
+  return partitions.withDays(() =>
+    db.tx(async (tx) => {
+      const account = await lockKeptAccount(tx, accountId);
+      if (account === undefined) return false;
+      const agents = await keepingAgents(tx, accountId);
+      const isOver = ({ keepsUntil }: KeepingAgent) => mayEnd && keepsUntil.getTime() <= at;
+      const members = agents.filter((agent) => !isOver(agent));
+      const lost = agents.filter(isOver);
+      const changes = await takeChanges(tx, accountId);
+      const memberIds = members.map(({ id }) => id);
+      const isFull =
+        lost.length > 0 ||
+        account.handedOutAt === null ||
+        at - account.handedOutAt.getTime() >= fullEveryMs ||
+        memberIds.join() !== account.members.join();
+      if (!isFull && changes.checkIds.length === 0 && !changes.everything) return false;
+
+      const changed = changes.checkIds;
+      const ids = isFull || changes.everything ? null : changed;
+      await forgetRefusals(tx, { accountId, ids: changes.everything ? null : changed });
+      const held = await holdings(tx, { accountId, ids });
+      const keepable = await keepableChecks(tx, { accountId, ids });
+      const diff = diffOf({ held, keepable, members, changed, limit: stepChecks });
+      const rev = account.rev + 1;
+      const isNew = memberIds.join() !== account.members.join();
+      const epoch = account.epoch + (isNew && diff.isComplete ? 1 : 0);
+      const informed = await applyDiff(tx, { accountId, rev, epoch, diff, agents, at, partitions });
+      if (changes.everything) await touchChecks(tx, { accountId, rev, ids: null });
+      if (diff.isComplete) {
+        for (const agent of lost) await recordOwedBefore(tx, { accountId, agent, now: at, partitions });
+        const lostIds = lost.map(({ id }) => id);
+        await requeueKeptJobs(tx, { agentIds: lostIds, now: new Date(at) });
+        await endKeeping(tx, lostIds);
+        if (lost.length > 0) log.warn({ agents: lostIds }, 'agents are gone; others get their checks');
+      }
+      await saveKeptAccount(tx, {
+        accountId,
+        rev,
+        epoch,
+        members: diff.isComplete ? memberIds : account.members,
+        // What could not be done in this step is found again by the comparison of everything.
+        handedOutAt: !diff.isComplete ? null : isFull ? new Date(at) : account.handedOutAt,
+      });
+      const told = changes.everything ? memberIds : informed;
+      for (const id of told) await tx.notify(keptChannel, id);
+      return !diff.isComplete;
+    }),
+  );
+}

@@ -1,0 +1,136 @@
+import { planRuns } from '../../protocol/plan-runs.ts';
+import { lastDue, nextDue } from '../../protocol/schedule.ts';
+import type { Db, Queryable } from '../db/database.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { jobsChannel } from '../scheduling/jobs.ts';
+import { recordGaps, type Stretch } from './gaps.ts';
+import { giveToScheduler, type Holding, type KeepingAgent } from './statements.ts';
+
+/** What remains of checks whose agent has left, or that no agent may hold any more. */
+
+/** The schedule of a check, and what a record of its runs needs. */
+export type CheckFacts = {
+  id: string;
+  checkType: string;
+  intervalSeconds: number;
+  offsetSeconds: number;
+  isActive: boolean;
+};
+
+export async function factsOf(tx: Queryable, ids: readonly string[]): Promise<Map<string, CheckFacts>> {
+  const rows = await tx.query<CheckFacts>(
+    `select id, check_type as "checkType", interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds",
+       activated as "isActive" from checks where id = any($1::uuid[])`,
+    [[...ids]],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** The first moment that an agent which has left still owed. It had reported the earlier ones. */
+export function owedBy(
+  { owedFrom, cursor }: Pick<Holding, 'owedFrom' | 'cursor'>,
+  agent: Pick<KeepingAgent, 'reportedTo' | 'cursor'> | undefined,
+  check: CheckFacts,
+): number {
+  const owed = owedFrom.getTime();
+  const reportedTo = agent?.reportedTo?.getTime() ?? null;
+  // What it reported before it knew of the check says nothing about the check.
+  const known = agent?.cursor ?? '';
+  if (reportedTo === null || known < cursor) return owed;
+  return Math.max(owed, nextDue(check, reportedTo));
+}
+
+/**
+ * Gives checks back to the scheduler. `owed`: the first moment that nobody has run; null = an agent that is alive runs
+ * the moments until now. Moments that the scheduler would not run any more are recorded as missed.
+ */
+export async function giveBack(
+  tx: Db,
+  options: {
+    accountId: string;
+    checks: readonly { check: CheckFacts; locationId: string; slug: string; owed: number | null }[];
+    now: number;
+    partitions: Partitions;
+  },
+): Promise<void> {
+  const { accountId, now, partitions } = options;
+  const due: { id: string; nextDueAt: Date }[] = [];
+  const stretches: Stretch[] = [];
+  for (const { check, locationId, slug, owed } of options.checks) {
+    if (owed === null || owed > now) {
+      due.push({ id: check.id, nextDueAt: new Date(owed ?? nextDue(check, now)) });
+      continue;
+    }
+    const alone = { rotation: 0, runParallel: true, locationCount: 1 };
+    const plan = planRuns({ ...check, ...alone, nextDueAt: owed }, now);
+    due.push({ id: check.id, nextDueAt: new Date(plan.run?.dueAt ?? plan.nextDueAt) });
+    if (plan.missed !== null && check.isActive) {
+      stretches.push({ ...stretchOf(accountId, check, { locationId, slug }), ...plan.missed });
+    }
+  }
+  await recordGaps(tx, { stretches, now, partitions });
+  await giveToScheduler(tx, due);
+}
+
+/**
+ * Records what an agent that has left still owed of checks that had been taken from it while it lived: the moments from
+ * its last report to the day when it lost them.
+ */
+export async function recordOwedBefore(
+  tx: Db,
+  options: { accountId: string; agent: KeepingAgent; now: number; partitions: Partitions },
+): Promise<void> {
+  const { accountId, agent, now, partitions } = options;
+  if (agent.reportedTo === null) return;
+  const rows = await tx.query<{ checkId: string; owedFrom: Date; droppedAt: Date }>(
+    `select check_id as "checkId", owed_from as "owedFrom", dropped_at as "droppedAt" from kept_checks
+     where agent_id = $1 and dropped_at > $2 and dropped_at < $3 order by check_id`,
+    // What it lost when its lease was over has been passed on with what it owed.
+    [agent.id, agent.reportedTo, agent.keepsUntil],
+  );
+  if (rows.length === 0) return;
+  const facts = await factsOf(
+    tx,
+    rows.map(({ checkId }) => checkId),
+  );
+  const stretches = rows.flatMap(({ checkId, owedFrom, droppedAt }) => {
+    const check = facts.get(checkId);
+    if (check?.isActive !== true) return [];
+    const from = Math.max(owedFrom.getTime(), nextDue(check, agent.reportedTo?.getTime() ?? 0));
+    const to = lastDue(check, droppedAt.getTime());
+    return [{ ...stretchOf(accountId, check, agent), from, to }];
+  });
+  await recordGaps(tx, { stretches, now, partitions });
+}
+
+function stretchOf(
+  accountId: string,
+  check: CheckFacts,
+  { locationId, slug }: { locationId: string; slug: string },
+): Omit<Stretch, 'from' | 'to'> {
+  return {
+    accountId,
+    checkId: check.id,
+    checkType: check.checkType,
+    locationId,
+    runLocation: slug,
+    stepMs: check.intervalSeconds * 1000,
+    code: 'NO_AGENT',
+  };
+}
+
+/** Runs between two attempts whose agent has left: another agent makes the next attempt, from the queue. */
+export async function requeueKeptJobs(
+  tx: Db,
+  { agentIds, now }: { agentIds: readonly string[]; now: Date },
+): Promise<void> {
+  if (agentIds.length === 0) return;
+  const rows = await tx.query<{ locationId: string }>(
+    `update jobs set state = 'queued', past_tokens = past_tokens || lease_token, lease_token = null, agent_id = null,
+       not_before = $2, expires_at = $2::timestamptz + make_interval(secs => claim_window_seconds)
+     where id in (select id from jobs where state = 'kept' and agent_id = any($1::uuid[]) order by id for update)
+     returning location_id as "locationId"`,
+    [[...agentIds], now],
+  );
+  for (const id of new Set(rows.map(({ locationId }) => locationId))) await tx.notify(jobsChannel, id);
+}

@@ -1,0 +1,7 @@
+import { jobTypes, laneOf } from '../../protocol/check-types.ts';
+
+/** Types of checks that agents hold, as a list for SQL: those of the uptime lane. Others wait in the queue for a slot. */
+export const uptimeLaneTypes = `(${jobTypes
+  .filter((type) => laneOf[type] === 'uptime')
+  .map((type) => `'${type}'`)
+  .join(', ')})`;

@@ -1,0 +1,154 @@
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createHeldChecks } from '../../../src/agent/keeping/held-checks.ts';
+import { createKeptFile, readAssignments } from '../../../src/agent/keeping/kept-file.ts';
+import { createLedger, settledMoment } from '../../../src/agent/keeping/ledger.ts';
+import { missedReport } from '../../../src/agent/keeping/made-jobs.ts';
+import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'held-checks-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const first = 1_790_000_040_000;
+const minute = 60_000;
+const holder = '0198c0de-0000-7000-8000-0000000000aa';
+const idOf = (number: number) => `0198c0de-0000-7000-8000-${String(number).padStart(12, '0')}`;
+const check = (number: number, fields: Partial<Assignment> = {}): Assignment => ({
+  checkId: idOf(number),
+  holder,
+  locationId: idOf(999),
+  epoch: 1,
+  from: first,
+  intervalSeconds: 60,
+  offsetSeconds: 0,
+  pauses: [],
+  job: { checkType: 'URL', runLocation: 'office', secret: 'the-secret-of-a-check' },
+  ...fields,
+});
+const answer = (fields: Partial<KeepingAnswer> = {}): KeepingAnswer => ({
+  epoch: 1,
+  cursor: 'c',
+  isFirst: false,
+  hasMore: false,
+  checks: [],
+  dropped: [],
+  ...fields,
+});
+
+test('each moment is taken once: as a run in its window, otherwise as missed', () => {
+  const held = createHeldChecks();
+  held.apply(answer({ isFirst: true }), [check(1)]);
+  expect(held.takeDue(first - 1)).toEqual({ runs: [], missed: [] });
+  expect(held.takeDue(first)).toMatchObject({ runs: [{ dueAt: first }], missed: [] });
+  expect(held.takeDue(first + 10)).toEqual({ runs: [], missed: [] });
+  // 45 s late is within its minute: another agent may have died.
+  expect(held.takeDue(first + minute + 45_000)).toMatchObject({ runs: [{ dueAt: first + minute }] });
+  expect(held.takeDue(first + 5 * minute)).toMatchObject({
+    runs: [{ dueAt: first + 5 * minute }],
+    missed: [{ from: first + 2 * minute, to: first + 4 * minute, count: 3 }],
+  });
+});
+
+test('pauses are neither run nor missed', () => {
+  const held = createHeldChecks();
+  const pauses: [number, number][] = [[first + minute, first + 3 * minute]];
+  held.apply(answer({ isFirst: true }), [check(1, { pauses })]);
+  expect(held.takeDue(first + 4 * minute)).toMatchObject({
+    runs: [{ dueAt: first + 4 * minute }],
+    missed: [
+      { from: first, to: first, count: 1 },
+      { from: first + 3 * minute, to: first + 3 * minute, count: 1 },
+    ],
+  });
+});
+
+test('a change of a check repeats no moment; a new schedule and an extra run take effect', () => {
+  const held = createHeldChecks();
+  held.apply(answer({ isFirst: true }), [check(1)]);
+  held.takeDue(first);
+  held.apply(answer(), [check(1, { from: first })]);
+  expect(held.earliest()).toBe(first + minute);
+  held.apply(answer(), [check(1, { from: first + 7_000 })]);
+  expect(held.earliest()).toBe(first + 7_000);
+  held.apply(answer(), [check(1, { from: first + 20_000, intervalSeconds: 20 })]);
+  expect(held.earliest()).toBe(first + 20_000);
+});
+
+test('a complete list in parts replaces what was held before', () => {
+  const held = createHeldChecks();
+  held.restore([check(1), check(2)], first + minute);
+  expect(held.earliest()).toBe(first + 2 * minute);
+  held.apply(answer({ isFirst: true, hasMore: true }), [check(2)]);
+  expect(held.size()).toBe(2);
+  held.apply(answer(), [check(3)]);
+  expect(
+    held
+      .all()
+      .map(({ checkId }) => checkId)
+      .toSorted(),
+  ).toEqual([idOf(2), idOf(3)]);
+  held.apply(answer({ dropped: [idOf(2)] }), []);
+  expect(held.size()).toBe(1);
+});
+
+test('a clock that is set back stops no check', () => {
+  const held = createHeldChecks();
+  held.apply(answer({ isFirst: true }), [check(1)]);
+  held.takeDue(first + 60 * minute);
+  held.takeDue(first + 1_000);
+  expect(held.earliest()).toBe(first + minute);
+});
+
+test('the watermark stays before the first open run', () => {
+  const ledger = createLedger();
+  expect(ledger.reportedTo(first, null)).toBe(first);
+  expect(ledger.reportedTo(first, first - 500)).toBe(first - 501);
+  ledger.open(first + 3);
+  ledger.open(first + 4);
+  ledger.settle(first + 3);
+  expect(ledger.reportedTo(first + minute, first + 2 * minute)).toBeLessThan(first + 4);
+  ledger.settle(first + 4);
+  expect(ledger.reportedTo(first + minute, first + 2 * minute)).toBe(first + minute);
+});
+
+test('results as they are sent are recognised by their holder', () => {
+  const missed = { check: check(1), from: first, to: first, count: 1 };
+  const report = missedReport(missed, { code: 'NO_AGENT', version: '1.2.3' });
+  const payload = Buffer.from(JSON.stringify(report));
+  expect(settledMoment(payload, new Set([holder]))).toBe(first);
+  expect(settledMoment(payload, new Set())).toBeNull();
+  const { dueAt: _dueAt, ...ofQueue } = report;
+  expect(settledMoment(Buffer.from(JSON.stringify(ofQueue)), new Set([holder]))).toBeNull();
+  const attempt = Buffer.from(JSON.stringify({ ...report, resultType: 'ATTEMPT' }));
+  expect(settledMoment(attempt, new Set([holder]))).toBeNull();
+});
+
+test('the next process on the data folder takes the checks over; the file shows nothing without the key', async () => {
+  const open = (instanceId: string, apiKey: string) =>
+    createKeptFile({
+      root: folder,
+      instanceId,
+      apiKey,
+      onError: (error) => {
+        throw error;
+      },
+    });
+  const before = open('one', 'pl_key');
+  before.save({ holders: [holder], checks: [check(1)], reportedTo: first, heardAt: first });
+  await before.close();
+  const [name = ''] = readdirSync(folder);
+  expect(readFileSync(join(folder, name, 'held')).includes('the-secret-of-a-check')).toBe(false);
+  const after = open('two', 'pl_key');
+  expect(await after.adopt()).toMatchObject({ holders: [holder], checks: [check(1)], reportedTo: first });
+  expect(await after.adopt()).toBeNull();
+  after.save({ holders: [holder], checks: [check(1)], reportedTo: null, heardAt: first });
+  await after.close();
+  expect(await open('three', 'pl_another-key').adopt()).toBeNull();
+});
+
+test('a malformed assignment does not affect the others', () => {
+  const { job: _job, ...broken } = check(2);
+  expect(readAssignments([check(1), broken, null])).toEqual({ checks: [check(1)], invalid: 2 });
+});

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { gapsOf } from '../../../src/service/keeping/gaps.ts';
+import { holderOf, type Member } from '../../../src/service/keeping/hand-out.ts';
+import { uuidv7 } from '../../../src/service/engine/ids.ts';
+
+const checks = Array.from({ length: 4_000 }, () => ({ id: uuidv7(), checkType: 'URL' }));
+const member = (weight: number, checkTypes = ['URL']): Member => ({ id: uuidv7(), weight, checkTypes });
+const holders = (members: readonly Member[]) => checks.map((check) => holderOf(check, members));
+const shareOf = (id: string, members: readonly Member[]) =>
+  holders(members).filter((holder) => holder === id).length / checks.length;
+
+test('agents get checks in proportion to their slots', () => {
+  const [small, large] = [member(50), member(150)];
+  expect(shareOf(small.id, [small, large])).toBeGreaterThan(0.21);
+  expect(shareOf(small.id, [small, large])).toBeLessThan(0.29);
+});
+
+test('an agent that joins takes its share for itself, and nothing else moves', () => {
+  const two = [member(100), member(100)];
+  const joined = member(100);
+  const before = holders(two);
+  const after = holders([...two, joined]);
+  const moved = after.filter((holder, index) => holder !== before[index]);
+  expect(new Set(moved)).toEqual(new Set([joined.id]));
+  expect(moved.length / checks.length).toBeLessThan(1 / 3 + 0.04);
+  // When it leaves, the others have exactly what they had.
+  expect(holders(two)).toEqual(before);
+});
+
+test('only agents that run the type and have slots get a check', () => {
+  const able = member(1, ['TCP', 'URL']);
+  const others = [member(100, ['TCP']), member(0, ['URL'])];
+  expect(new Set(holders([...others, able]))).toEqual(new Set([able.id]));
+  expect(holders(others).every((holder) => holder === null)).toBe(true);
+});
+
+test('the order of the agents does not matter', () => {
+  const three = [member(10), member(20), member(30)];
+  expect(holders(three.toReversed())).toEqual(holders(three));
+});
+
+test('gaps are the moments without a known run', () => {
+  const gap = (from: number, to: number) => ({ from, to, count: (to - from) / 10 + 1 });
+  expect(gapsOf({ from: 0, to: 50, stepMs: 10 }, new Set())).toEqual([gap(0, 50)]);
+  expect(gapsOf({ from: 0, to: 50, stepMs: 10 }, new Set([0, 20, 50]))).toEqual([gap(10, 10), gap(30, 40)]);
+  expect(gapsOf({ from: 10, to: 10, stepMs: 10 }, new Set([10]))).toEqual([]);
+});
