@@ -186,9 +186,16 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
       })),
     logged: async () =>
       (
-        await query<{ check_id: string; alert_type: string; created_at: Date; is_superseded: boolean }>(
+        await query<{
+          check_id: string;
+          alert_type: string;
+          created_at: Date;
+          is_superseded: boolean;
+          is_limited: boolean;
+        }>(
           `select n.check_id, n.alert_type, n.created_at,
-             coalesce(n.result like '%a newer alert of the same check replaced it%', false) as is_superseded
+             coalesce(n.result like '%a newer alert of the same check replaced it%', false) as is_superseded,
+             coalesce(n.result ~ '^this channel has had \\d+ notifications', false) as is_limited
            from alert_notifications n join oracle_notifications o on o.id = n.id
            where n.check_id is not null order by o.place`,
         )
@@ -197,6 +204,7 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
         type: row.alert_type,
         createdAt: row.created_at.getTime(),
         isSuperseded: row.is_superseded,
+        isLimited: row.is_limited,
       })),
     followed: async () =>
       new Map(

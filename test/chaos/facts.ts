@@ -54,6 +54,8 @@ export type LoggedNotification = {
   createdAt: number;
   /** Dropped, because a newer alert of the same check replaced it after its try had failed. */
   isSuperseded: boolean;
+  /** Held back, because its channel had had as many as it may have in an hour. */
+  isLimited: boolean;
 };
 
 export type Facts = {
@@ -88,6 +90,8 @@ export type Excuses = {
   repeated?: boolean;
   /** Notifications may be left out that the log calls superseded: their try had failed, and a newer one replaced them. */
   dropped?: boolean;
+  /** Notifications may be left out that the log calls held back by the limits of an hour. */
+  limited?: boolean;
   /** Targets on the way of this time cannot be judged: their own fault was the scenario's. */
   unsure?: (at: number) => boolean;
 };

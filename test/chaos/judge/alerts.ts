@@ -40,6 +40,9 @@ export function judgeAlerts(check: ChaosCheck, facts: AlertFacts, excuses: Excus
   const dropped = logged.filter(({ isSuperseded }) => isSuperseded);
   if (dropped.length > 0 && excuses.dropped !== true)
     say(`${dropped.length} notifications were dropped for newer ones, with nothing to excuse it`);
+  const limited = logged.filter(({ isLimited }) => isLimited);
+  if (limited.length > 0 && excuses.limited !== true)
+    say(`${limited.length} notifications were held back by limits, with nothing to excuse it`);
   if (!isDelivered(received, logged))
     say(`notified of [${received.join(' ')}], but the log has [${logged.map(nameOf).join(' ')}]`);
   return { alerts: received.length, falseAlerts: falsely, violations };
@@ -51,15 +54,15 @@ function changeOf(type: string): string {
   return type.endsWith('_RECOVERY') ? 'ALERT_RECOVERY' : type;
 }
 
-const nameOf = ({ type, isSuperseded }: LoggedNotification) =>
-  isSuperseded ? `(${changeOf(type)})` : changeOf(type);
+const nameOf = ({ type, isSuperseded, isLimited }: LoggedNotification) =>
+  isSuperseded || isLimited ? `(${changeOf(type)})` : changeOf(type);
 
-/** Whether everything was received in order that is in the log: only what the log calls superseded may be left out. */
+/** Whether everything was received in order that is in the log: only what the log calls superseded or limited may be left out. */
 function isDelivered(received: readonly string[], logged: readonly LoggedNotification[]): boolean {
   // Which places in what was received can be reached so far; a superseded one may have arrived before it was given up.
   let places = new Set([0]);
-  for (const { type, isSuperseded } of logged) {
-    const next = new Set(isSuperseded ? places : []);
+  for (const { type, isSuperseded, isLimited } of logged) {
+    const next = new Set(isSuperseded || isLimited ? places : []);
     for (const at of places) if (received[at] === changeOf(type)) next.add(at + 1);
     places = next;
   }

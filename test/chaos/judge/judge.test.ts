@@ -45,6 +45,7 @@ const logged = (type: string, fields: Partial<LoggedNotification> = {}): LoggedN
   type,
   createdAt: start,
   isSuperseded: false,
+  isLimited: false,
   ...fields,
 });
 
@@ -205,6 +206,18 @@ describe('alerts of a check that fails and recovers', () => {
     ]);
     expect(violationsOf({ ...fields, notifications: all(['ALERT_FAILURE']) }, { dropped: true })).toEqual([
       'url-0: notified of [ALERT_FAILURE], but the log has [(ALERT_FAILURE) ALERT_RECOVERY]',
+    ]);
+  });
+
+  test('what the log calls held back by limits may be left out, where the scenario excuses it', () => {
+    const held = [logged('ALERT_FAILURE'), logged('ALERT_RECOVERY', { isLimited: true })];
+    const fields = { logged: held, notifications: all(['ALERT_FAILURE']) };
+    expect(violationsOf(fields, { limited: true })).toEqual([]);
+    expect(violationsOf(fields)).toEqual([
+      'url-0: 1 notifications were held back by limits, with nothing to excuse it',
+    ]);
+    expect(violationsOf({ ...fields, notifications: [] }, { limited: true })).toEqual([
+      'url-0: notified of [], but the log has [ALERT_FAILURE (ALERT_RECOVERY)]',
     ]);
   });
 

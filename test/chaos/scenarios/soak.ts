@@ -203,6 +203,8 @@ export const soak: Scenario = {
     const slopes = slopesOf(samples);
     return {
       repeated: true,
+      // In an hour, checks that fail and recover all the time reach what a channel takes.
+      limited: true,
       // An agent on a busy machine may say that it was late. It may not blame a target for that.
       errored: { when: () => true, codes: ['AGENT_OVERLOADED'] },
       wrong: steepOf(slopes, toleranceOf),
