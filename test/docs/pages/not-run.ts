@@ -1,6 +1,5 @@
 /** Commands of the pages that no reader of the test machine can type, each with the reason and the test that holds it instead. */
 export const notRun: { readonly [reason: string]: RegExp } = {
-  'needs the address of a copy of the project, which each reader has from elsewhere': /^git clone\b/,
   'needs the published package; test/commands/project/code packs it and imports it':
     /^npm install --global\b/,
   'needs Docker; test/images builds and runs the images': /\bdocker\b/,

@@ -1,11 +1,11 @@
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Db } from '../../../src/service/db/database.ts';
-import { addCheck, encryption } from '../../helpers/service/agent-service.ts';
-import { hasChromium, startChromium } from '../../helpers/scripts/chromium.ts';
-import { anyDatabase } from '../../helpers/service/database.ts';
-import { startTestService, type TestService } from '../../helpers/service/service.ts';
-import { storeRuns } from '../../helpers/service/stored-results.ts';
+import type { Db } from '../../../../src/service/db/database.ts';
+import { addCheck, encryption } from '../../../helpers/service/agent-service.ts';
+import { hasChromium, startChromium } from '../../../helpers/scripts/chromium.ts';
+import { anyDatabase } from '../../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../../helpers/service/service.ts';
+import { storeRuns } from '../../../helpers/service/stored-results.ts';
 
 /** Live updates come from the service while someone types, chooses or reads: the focus and all that is open stay. */
 

@@ -1,9 +1,9 @@
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encryption } from '../../helpers/service/agent-service.ts';
-import { hasChromium, startChromium } from '../../helpers/scripts/chromium.ts';
-import { anyDatabase } from '../../helpers/service/database.ts';
-import { startTestService, type TestService } from '../../helpers/service/service.ts';
+import { encryption } from '../../../helpers/service/agent-service.ts';
+import { hasChromium, startChromium } from '../../../helpers/scripts/chromium.ts';
+import { anyDatabase } from '../../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../../helpers/service/service.ts';
 
 /** A form with changes is not left without a question, whichever part of the address changes. */
 

@@ -1,12 +1,12 @@
 import type { Browser, Locator, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Db } from '../../../src/service/db/database.ts';
-import { uuidv7 } from '../../../src/service/engine/ids.ts';
-import { addCheck, addLocation, encryption } from '../../helpers/service/agent-service.ts';
-import { hasChromium, startChromium } from '../../helpers/scripts/chromium.ts';
-import { anyDatabase } from '../../helpers/service/database.ts';
-import { startTestService, type TestService } from '../../helpers/service/service.ts';
-import { storeRuns, type Run } from '../../helpers/service/stored-results.ts';
+import type { Db } from '../../../../src/service/db/database.ts';
+import { uuidv7 } from '../../../../src/service/engine/ids.ts';
+import { addCheck, addLocation, encryption } from '../../../helpers/service/agent-service.ts';
+import { hasChromium, startChromium } from '../../../helpers/scripts/chromium.ts';
+import { anyDatabase } from '../../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../../helpers/service/service.ts';
+import { storeRuns, type Run } from '../../../helpers/service/stored-results.ts';
 
 /** Lists and pages that the service keeps up to date: each shows a change by itself, and the focus stays where it is. */
 

@@ -1,13 +1,13 @@
 import type { Browser, Locator, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Db } from '../../../src/service/db/database.ts';
-import { createErrorFollower } from '../../../src/service/error-groups/follow-errors.ts';
-import { createFinishedRuns } from '../../../src/service/results/finished-runs.ts';
-import { encryption, silent } from '../../helpers/service/agent-service.ts';
-import { endRuns } from '../../helpers/service/alert-runs.ts';
-import { hasChromium, startChromium } from '../../helpers/scripts/chromium.ts';
-import { anyDatabase } from '../../helpers/service/database.ts';
-import { startTestService, type TestService } from '../../helpers/service/service.ts';
+import type { Db } from '../../../../src/service/db/database.ts';
+import { createErrorFollower } from '../../../../src/service/error-groups/follow-errors.ts';
+import { createFinishedRuns } from '../../../../src/service/results/finished-runs.ts';
+import { encryption, silent } from '../../../helpers/service/agent-service.ts';
+import { endRuns } from '../../../helpers/service/alert-runs.ts';
+import { hasChromium, startChromium } from '../../../helpers/scripts/chromium.ts';
+import { anyDatabase } from '../../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../../helpers/service/service.ts';
 
 /** Buttons that start something keep the focus, or leave it to their neighbour if they are removed. */
 
