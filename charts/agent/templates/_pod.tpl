@@ -8,6 +8,7 @@
 - { name: AGENT_DATA_DIR, value: /var/lib/location-agent }
 - { name: AGENT_HEALTH_PORT, value: {{ $agent.healthPort | toString | quote }} }
 - { name: AGENT_SHUTDOWN_GRACE_SECONDS, value: {{ .settings.shutdownGraceSeconds | toString | quote }} }
+- { name: AGENT_CONTINUE_HOURS, value: {{ int $agent.continueHours | toString | quote }} }
 - { name: UPTIME_CONCURRENCY, value: {{ $slots.uptime | toString | quote }} }
 - { name: JOB_CONCURRENCY, value: {{ $slots.browser | toString | quote }} }
 - { name: SUITE_CONCURRENCY, value: {{ $slots.suite | toString | quote }} }
