@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * clone nobody has measured yet, and the runner would go by the size of files.
  */
 const longest = [
+  'e2e/assignments',
   'e2e/main-job',
   // These two mostly wait, and leave the processors to the first results of the one above, whose times it looks at.
   'e2e/outages',
@@ -48,6 +49,7 @@ const longest = [
   'commands/project/suite',
   'service/db/volume',
   'fuzz/all-targets',
+  'fuzz/zzuf-agent',
   'fuzz/zzuf',
 ].map((name) => `/test/${name}.test.ts`);
 

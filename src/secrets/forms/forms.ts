@@ -200,15 +200,20 @@ export function encodedForms(value: string, detail: FormDetail = 'all'): Buffer[
   // A key on one line in a variable: programs turn its \n into line ends before they use it.
   if (core.includes('\\n')) addLineForms(core.replaceAll('\\r', '').replaceAll('\\n', '\n'), forms);
   // Half of a surrogate pair has no UTF-8 form: programs write U+FFFD in its place, and go on from there.
-  const sent = Buffer.from(core).toString();
+  const sent = inUtf8(core);
   if (sent !== core) addAllForms(sent, forms);
   for (const form of ['NFC', 'NFD'] as const) {
     const normalized = core.normalize(form);
     addAll(forms, [normalized, json(normalized)]);
   }
+  // Of these, several texts have the same bytes.
+  const texts = sent === core ? forms.texts : new Set([...forms.texts].map(inUtf8));
   // Forms shorter than any secret may be (Latin-1, joined lines) would mask ordinary words.
-  return distinct(forms, Math.min(shortSecretBytes, Buffer.byteLength(core)));
+  return distinct({ ...forms, texts }, Math.min(shortSecretBytes, Buffer.byteLength(core)));
 }
+
+/** The text with U+FFFD for each half of a surrogate pair. */
+const inUtf8 = (text: string): string => Buffer.from(text).toString();
 
 function distinct(forms: Forms, least: number): Buffer[] {
   const texts: Buffer[] = [];
