@@ -225,7 +225,8 @@ test('texts as secrets are masked in every form', { timeout: 7_200_000 }, async 
   const usual = Buffer.from(JSON.stringify(finals()[0]));
   expect(finals()[0]?.jobId).toBe(plain.jobId);
   const secrets = texts.filter(
-    (text) => Buffer.byteLength(text.trim()) >= shortestSecret && !usual.includes(text.trim()),
+    // As bytes: Node 24 ends if it searches a buffer for a text with half of a surrogate pair.
+    (text) => Buffer.byteLength(text.trim()) >= shortestSecret && !usual.includes(Buffer.from(text.trim())),
   );
   expect(secrets.length).toBeGreaterThan(10);
   const leaks: string[] = [];
