@@ -90,8 +90,6 @@ export type Excuses = {
   repeated?: boolean;
   /** Notifications may be left out that the log calls superseded: their try had failed, and a newer one replaced them. */
   dropped?: boolean;
-  /** Notifications may be left out that the log calls held back by the limits of an hour. */
-  limited?: boolean;
   /** Targets on the way of this time cannot be judged: their own fault was the scenario's. */
   unsure?: (at: number) => boolean;
 };

@@ -122,7 +122,7 @@ async function play(scenario: WorldScenario): Promise<Played> {
       // Each check runs once before the scenario counts.
       await sleep(12_000);
       const from = Date.now();
-      const stopWeather = startWeather(world, changingChecks(world));
+      const stopWeather = startWeather(world, changingChecks(world), scenario.weatherMs);
       const { notes = [], wrong = [], measured, ...excuses } = await scenario.run(world);
       stopWeather();
       // Time for what has recovered to show it.

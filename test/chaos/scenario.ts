@@ -28,6 +28,8 @@ export type WorldScenario = Named & {
   world?: Partial<Omit<WorldOptions, 'random' | 'main'>>;
   /** Makes the options of the world, where they depend on something that it must make first. */
   prepare?: (main: string) => Promise<{ options: Partial<WorldOptions>; undo: () => Promise<void> }>;
+  /** How long targets fail and how long they work, in turn; default: about half a minute. */
+  weatherMs?: { least: number; most: number };
   /** Does the fault, ends it, says what it excuses, and what it found wrong itself. `world.checks` run all the time. */
   run: (world: World) => Promise<Excuses & Findings>;
   /** More rules for what came of it. Returns violations. */

@@ -2,7 +2,11 @@ import type { ChaosCheck } from './facts.ts';
 import type { World } from './world.ts';
 
 /** Targets that really fail now and then, so that there is something to alert about. */
-export function startWeather(world: World, checks: readonly ChaosCheck[]): () => void {
+export function startWeather(
+  world: World,
+  checks: readonly ChaosCheck[],
+  { least, most }: { least: number; most: number } = { least: 22_000, most: 38_000 },
+): () => void {
   const timers = new Set<NodeJS.Timeout>();
   const later = (ms: number, work: () => void) => {
     const timer = setTimeout(() => {
@@ -13,7 +17,7 @@ export function startWeather(world: World, checks: readonly ChaosCheck[]): () =>
   };
   const change = (check: ChaosCheck, isBad: boolean) => {
     world.setBad(check, isBad);
-    later(world.random.whole(22_000, 38_000), () => change(check, !isBad));
+    later(world.random.whole(least, most), () => change(check, !isBad));
   };
   for (const check of checks) later(world.random.whole(1_000, 20_000), () => change(check, true));
   return () => {

@@ -22,12 +22,13 @@ export type Poller = {
   cut: () => void;
 };
 
-const answerMarginMs = 15_000;
+/** How much longer a claim may take than it waits for jobs. */
+export const answerMarginMs = 15_000;
 /**
  * An answer may contain 500 jobs, each with bodies and certificates. It is parsed on the thread that measures, so a
  * longer one is refused; fewer jobs are requested then.
  */
-const answerBytes = 32 * 1024 * 1024;
+export const answerBytes = 32 * 1024 * 1024;
 /**
  * While jobs keep arriving, the next claim waits this long so that it gets several, because a call costs more than a
  * job. If the last claim was filled, the next one is sent as soon as half of the slots are free.

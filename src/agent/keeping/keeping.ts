@@ -5,6 +5,7 @@ import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { KeepingAnswer } from '../../protocol/assignments.ts';
 import type { AgentCondition } from '../../protocol/routes.ts';
 import type { RunningTools } from '../claiming/intake.ts';
+import { answerBytes, answerMarginMs } from '../claiming/poller.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
@@ -15,8 +16,8 @@ import { createLedger, settledMoment } from './ledger.ts';
 import { createTimetable } from './timetable.ts';
 
 /**
- * The checks that this agent holds: it renews them and reads their changes with one call that stays open, runs each when it
- * is due, also while the service is away, and states up to when it has reported every run.
+ * The checks that this agent holds. One call that stays open renews them and brings their changes. The agent runs each
+ * when it is due, also while the service is away, and states up to when it has reported every run.
  */
 export type Keeping = {
   /** Takes over the checks of earlier processes on this data directory. Call it before the first hello. Never rejects. */
@@ -39,8 +40,6 @@ export type Keeping = {
   stop: () => Promise<void>;
 };
 
-const answerMarginMs = 15_000;
-const answerBytes = 32 * 1024 * 1024;
 /** After an outage the service waits for one lease before it takes checks away, so the agent asks sooner. */
 const maxRetryMs = 5_000;
 /** Between two questions to a service that lets agents hold no checks. */

@@ -3,6 +3,8 @@ import type { Assignment } from '../../protocol/assignments.ts';
 import { reasonOf, type ReasonCode } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
 import { scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
+import { missedGrade } from '../run/grade.ts';
+import { resultOf } from '../run/result.ts';
 import type { MissedRuns } from './held-checks.ts';
 
 /** Jobs and reports that the agent makes itself, because it holds the checks. */
@@ -43,32 +45,35 @@ export function missedReport(
   { code, version }: { code: keyof typeof messages; version: string },
 ): Result {
   const iso = (time: number) => new Date(time).toISOString();
-  return {
-    jobId: scheduledJobId(check.checkId, check.locationId, from),
-    leaseToken: check.holder,
-    attempt: 1,
-    sequenceId: randomUUID(),
-    checkId: check.checkId,
-    checkType: String(check.job['checkType']),
-    resultType: 'FINAL',
-    status: 'missed',
-    hasFailures: false,
-    hasErrors: false,
-    isDegraded: false,
-    overMaxResponseTime: false,
-    isCancelled: false,
-    responseTime: 0,
-    startedAt: iso(from),
-    stoppedAt: iso(to),
-    runLocation: String(check.job['runLocation']),
-    attempts: 0,
-    reason: reasonOf(code, messages[code]),
-    assertions: [],
-    timings: null,
-    details: { from: iso(from), to: iso(to), count },
-    artifacts: [],
-    log: [],
-    agentVersion: version,
-    dueAt: iso(from),
-  };
+  return resultOf(
+    {
+      jobId: scheduledJobId(check.checkId, check.locationId, from),
+      leaseToken: check.holder,
+      sequenceId: randomUUID(),
+      checkId: check.checkId,
+      checkType: String(check.job['checkType']),
+      runLocation: String(check.job['runLocation']),
+      isKept: true,
+      dueAt: iso(from),
+    },
+    {
+      attempt: 1,
+      resultType: 'FINAL',
+      version,
+      attempted: {
+        outcome: {
+          base: { ok: true },
+          responseTime: 0,
+          timings: null,
+          assertions: [],
+          details: { from: iso(from), to: iso(to), count },
+        },
+        grade: missedGrade(reasonOf(code, messages[code])),
+        artifacts: [],
+        log: [],
+        startedAt: from,
+        stoppedAt: to,
+      },
+    },
+  );
 }

@@ -88,6 +88,9 @@ export function grade(rules: GradingRules, outcome: Outcome): Grade {
   return gradeOf('passed', null);
 }
 
+/** A run that did not take place. */
+export const missedGrade = (reason: Reason): Grade => gradeOf('missed', reason);
+
 /** Grade of an attempt that ended by our own fault, or because the job is invalid. */
 export function erroredGrade(reason: Reason): Grade {
   return gradeOf('errored', reason);

@@ -139,21 +139,22 @@ async function handOut(
       const lost = agents.filter(isOver);
       const changes = await takeChanges(tx, accountId);
       const memberIds = members.map(({ id }) => id);
+      const isNew = memberIds.join() !== account.members.join();
       const isFull =
         lost.length > 0 ||
         account.handedOutAt === null ||
         at - account.handedOutAt.getTime() >= fullEveryMs ||
-        memberIds.join() !== account.members.join();
+        isNew;
       if (!isFull && changes.checkIds.length === 0 && !changes.everything) return false;
 
       const changed = changes.checkIds;
-      const ids = isFull || changes.everything ? null : changed;
-      await forgetRefusals(tx, { accountId, ids: changes.everything ? null : changed });
+      const touched = changes.everything ? null : changed;
+      const ids = isFull ? null : touched;
+      await forgetRefusals(tx, { accountId, ids: touched });
       const held = await holdings(tx, { accountId, ids });
       const keepable = await keepableChecks(tx, { accountId, ids });
       const diff = diffOf({ held, keepable, members, changed, limit: stepChecks });
       const rev = account.rev + 1;
-      const isNew = memberIds.join() !== account.members.join();
       const epoch = account.epoch + (isNew && diff.isComplete ? 1 : 0);
       const informed = await applyDiff(tx, { accountId, rev, epoch, diff, agents, at, partitions });
       if (changes.everything) await touchChecks(tx, { accountId, rev, ids: null });
