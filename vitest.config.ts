@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/helpers/longest-first.ts';
+import longTests from './test/long-tests.json' with { type: 'json' };
 
 /** Files whose tests leave nothing behind in their process: they share processes, and the modules that these have loaded. */
 const sharing = ['agent', 'commands', 'executors', 'protocol', 'secrets', 'service'].map(
@@ -10,6 +11,7 @@ const timed = 'test/service/db/volume.test.ts';
 
 /** Patterns of files that a run leaves out, between spaces. */
 const leftOut = (process.env['TESTS_LEFT_OUT'] ?? '').split(' ').filter((pattern) => pattern !== '');
+if (process.env['TESTS_SUITE'] === 'quick') leftOut.push(...longTests);
 
 export default defineConfig({
   test: {

@@ -149,11 +149,12 @@ async function liveCost(site: Site, db: Db, account: { id: string; key: string }
   const alone = (await serviceCpu(site)) - began;
   const context = await signedIn(site, account.key);
   const page = await context.newPage();
-  const session = await site.browser.newBrowserCDPSession();
+  // The tab's own process: others may begin or end meanwhile, and a spare one may warm up.
+  const session = await context.newCDPSession(page);
+  await session.send('Performance.enable');
   const busy = async () => {
-    const { processInfo } = await session.send('SystemInfo.getProcessInfo');
-    const tabs = processInfo.filter(({ type }) => type === 'renderer');
-    return tabs.reduce((sum, { cpuTime }) => sum + 1000 * cpuTime, 0);
+    const { metrics } = await session.send('Performance.getMetrics');
+    return 1000 * (metrics.find(({ name }) => name === 'ProcessTime')?.value ?? Number.NaN);
   };
   await page.addInitScript(noteWhen(rowsShown));
   await page.goto(site.base);

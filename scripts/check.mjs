@@ -20,7 +20,12 @@ const steps = [
   ['plain English', node, ['scripts/plain-english.mjs']],
   ['rules, dashboard, metrics', node, ['scripts/observability.mjs', '--check']],
   ['changelog and versions', node, ['scripts/release.mjs', 'check']],
-  ...(process.argv.includes('--no-tests') ? [] : [['tests', node, ['scripts/test.mjs']]]),
+  ...(process.argv.includes('--no-tests')
+    ? []
+    : [
+        ['tests', node, ['scripts/test.mjs']],
+        ['long tests', node, ['scripts/test.mjs', '--long']],
+      ]),
 ];
 for (const [name, command, args] of steps) {
   const started = performance.now();

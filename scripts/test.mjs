@@ -1,15 +1,26 @@
 /**
- * Runs all tests (or the files named as arguments). The last line of output is `N passed, N failed, N skipped`; failed and skipped
+ * Runs the tests (or the files named as arguments) without the long ones, or with `--long` only those: test/long-tests.json lists the
+ * files that take half a minute or more, because real programs fail and start again in them for minutes, a browser visits every
+ * page, or networks are built. `npm test` thus ends within ten minutes on two cores. The last line of output is `N passed, N failed, N skipped`; failed and skipped
  * tests are listed above it. Under CI, a test that was skipped although it should run on this machine is a failure, and if only a
  * few files fail, they are run again without other files in parallel.
  */
+import { readFileSync } from 'node:fs';
 import { closeRun, runVitest } from './run-vitest.mjs';
 import { missingForTests } from './system-packages.mjs';
 
 // Every machine can run all tests of these files.
 const whole = /^test\/e2e\/(?:suites-|service-and-agent\.)/;
 
-const run = await runVitest(process.argv.slice(2));
+const args = process.argv.slice(2);
+const isLong = args.includes('--long');
+const given = args.filter((arg) => arg !== '--long');
+const isWhole = given.every((arg) => arg.startsWith('--'));
+const longTests = JSON.parse(readFileSync(new URL('../test/long-tests.json', import.meta.url), 'utf8'));
+const run = await runVitest(
+  isLong ? [...given, ...longTests] : given,
+  isWhole && !isLong ? { TESTS_SUITE: 'quick' } : {},
+);
 const missing = [];
 if (process.env.CI === 'true') {
   // If something is missing after the set-up, tests that should run are skipped.

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -407,4 +407,9 @@ test('src/README.md names every folder of src and of the agent, and every file a
 
 test('there are no barrels', () => {
   expect(files.filter(({ name }) => /(^|\/)index\.ts$/.test(name)).map(({ name }) => name)).toEqual([]);
+});
+
+test('every file in the list of long tests exists', () => {
+  const names = JSON.parse(readFileSync(join(root, 'test', 'long-tests.json'), 'utf8')) as string[];
+  expect(names.filter((name) => !existsSync(join(root, name)))).toEqual([]);
 });

@@ -1,26 +1,14 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import longTests from '../long-tests.json' with { type: 'json' };
 
-/**
- * The files that take longest begin first, so that no worker is left with one of them when all others have ended. In a fresh
- * clone nobody has measured yet, and the runner would go by the size of files.
- */
-const longest = [
-  'e2e/assignments',
+/** Of the files that are not in `long-tests.json`, those that take longest. */
+const slowFiles = [
   'e2e/main-job',
-  // These two mostly wait, and leave the processors to the first results of the one above, whose times it looks at.
-  'e2e/outages',
-  'service/agentic/agentic',
   'e2e/metric-names',
-  'docs/run-blocks',
   'agent/agent',
   'agent/agent-trouble',
-  'e2e/suites-managers',
-  'e2e/service-and-agent',
-  'e2e/suites-features',
-  'e2e/suites-ends',
   'script/playwright/playwright-faults',
   'script/api/api-scripts',
-  'service/killed',
   'service/artifacts/artifacts',
   'script/child/capture/capture-verdicts',
   'script/suite/run-suite',
@@ -42,21 +30,23 @@ const longest = [
   'commands/project/test',
   'service/pages/journeys/first-start',
   'service/pages/journeys/journeys',
-  'service/pages/all-pages',
-  'service/pages/focus/lists',
   'service/pages/focus/focus',
-  'service/pages/screen-reader',
   'commands/project/suite',
   'service/db/volume',
   'fuzz/all-targets',
-  'fuzz/zzuf-agent',
   'fuzz/zzuf',
-].map((name) => `/test/${name}.test.ts`);
+].map((name) => `test/${name}.test.ts`);
 
+const longest = [...longTests, ...slowFiles];
+
+/**
+ * The files that take longest begin first, so that no worker is left with one of them when all others have ended. In a fresh
+ * clone nobody has measured yet, and the runner would go by the size of files.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification): number => {
-      const rank = longest.findIndex((name) => moduleId.endsWith(name));
+      const rank = longest.findIndex((name) => moduleId.endsWith(`/${name}`));
       return rank < 0 ? longest.length : rank;
     };
     const others = await super.sort(files);
