@@ -125,7 +125,7 @@ function Table({ alerts }: { alerts: readonly Alert[] }) {
           <th scope="col">Time</th>
           <th scope="col">Alert</th>
           <th scope="col">About</th>
-          <th scope="col">Error</th>
+          <th scope="col">Details</th>
           <th scope="col">Notifications</th>
         </tr>
       </thead>
@@ -149,7 +149,7 @@ function Table({ alerts }: { alerts: readonly Alert[] }) {
                 )}
                 {alert.runLocation && <div class="soft">{alert.runLocation}</div>}
               </td>
-              <td data-title="Error">
+              <td data-title="Details">
                 {alert.error ?? (alert.statusCode ? `status ${alert.statusCode}` : '–')}
               </td>
               <td data-title="Notifications">

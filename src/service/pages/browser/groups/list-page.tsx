@@ -28,7 +28,7 @@ export function Page() {
       <PageHead trail={[{ href: '/', title: 'Checks' }]} title="Groups">
         {mayWrite && (
           <div class="buttons">
-            <a class="button" href="/groups/new">
+            <a class="button main" href="/groups/new">
               New group
             </a>
           </div>

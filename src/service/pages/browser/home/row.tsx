@@ -1,15 +1,14 @@
 import { setQuery } from '../base/router.ts';
-import { percent } from '../base/words.ts';
+import { milliseconds, percent } from '../base/words.ts';
 import { Bars } from '../parts/bars.tsx';
 import { pure } from '../parts/pure.ts';
 import { StatusMark } from '../parts/status.tsx';
-import { Ago, lasting } from '../parts/time.tsx';
+import { Ago } from '../parts/time.tsx';
 import { WaitText } from '../parts/wait.tsx';
 import type { Entry } from './types.ts';
 
 /** One check of the list. It is drawn again only when its entry is another object. */
 
-const milliseconds = (value: number) => (value < 10_000 ? `${Math.round(value)} ms` : lasting(value));
 const shownTags = 3;
 
 type RowProps = { readonly entry: Entry; readonly hasGroup: boolean };

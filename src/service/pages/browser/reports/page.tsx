@@ -5,7 +5,7 @@ import { useReloadOn } from '../base/live.ts';
 import { useLoad } from '../base/load.ts';
 import { setQuery, usePlace } from '../base/router.ts';
 import { get, withQuery } from '../base/service.ts';
-import { percent } from '../base/words.ts';
+import { milliseconds, percent } from '../base/words.ts';
 import { Empty, Shown } from '../parts/notice.tsx';
 import { Month } from './month.tsx';
 import { sorted, toCsv, type Report, type ReportSort } from './report.ts';
@@ -27,7 +27,6 @@ const columns: readonly (readonly [ReportSort, string])[] = [
   ['p99', 'p99'],
 ];
 const shownAtOnce = 200;
-const milliseconds = (value: number | null) => (value === null ? '–' : `${Math.round(value)} ms`);
 
 const isDay = (text: string | null): text is string =>
   text !== null && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
