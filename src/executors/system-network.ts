@@ -9,7 +9,7 @@ import {
   type Resolved,
   type ResolvedAddress,
 } from './interface/network.ts';
-import type { PingSocket } from './interface/ping-socket.ts';
+import type { PingSocket, PingSocketOptions } from './interface/ping-socket.ts';
 import { parseResolvConf, type ResolvConf } from './resolve/resolv-conf.ts';
 import { cachedFile } from './resolve/file.ts';
 import { createIpv6Routes, type Ipv6Routes } from './resolve/ipv6.ts';
@@ -24,10 +24,12 @@ export type NetworkOptions = {
   hostsFile?: string;
   resolvConfFile?: string;
   ipv6Routes?: Ipv6Routes;
-  openPingSocket?: (family: IpFamily) => Promise<PingSocket>;
+  openPingSocket?: OpenPingSocket;
   /** Milliseconds of a monotonic clock. */
   now?: () => number;
 };
+
+type OpenPingSocket = (family: IpFamily, options?: PingSocketOptions) => Promise<PingSocket>;
 
 type Found = { addresses: readonly ResolvedAddress[]; source: Resolved['source'] };
 
@@ -41,10 +43,10 @@ function isLocalhost(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost');
 }
 
-async function openPingSocketLazily(family: IpFamily): Promise<PingSocket> {
+const openPingSocketLazily: OpenPingSocket = async (family, options) => {
   const { openPingSocket } = await import('./icmp/ping-socket-open.ts');
-  return openPingSocket(family);
-}
+  return openPingSocket(family, options);
+};
 
 /**
  * The host's network (`Network`), created once per process. Name lookups are not cached, because each attempt
@@ -150,21 +152,20 @@ function createResolver(
   return resolve;
 }
 
-/** The ICMP sockets of the network, one per family, opened on first use. */
-function createPingSockets(
-  openPingSocket: (family: IpFamily) => Promise<PingSocket>,
-): Pick<Network, 'icmp' | 'close'> {
-  const pingSockets = new Map<IpFamily, Promise<PingSocket>>();
+/** The ICMP sockets of the network, one per family and options, opened on first use. */
+function createPingSockets(openPingSocket: OpenPingSocket): Pick<Network, 'icmp' | 'close'> {
+  const pingSockets = new Map<string, Promise<PingSocket>>();
   let closed = false;
 
-  function icmp(family: IpFamily): Promise<PingSocket> {
+  function icmp(family: IpFamily, options: PingSocketOptions = {}): Promise<PingSocket> {
     if (closed) return Promise.reject(new AgentError('NETWORK_UNAVAILABLE', 'the network is closed'));
-    const known = pingSockets.get(family);
+    const key = `${family} ${options.source ?? ''} ${options.whole ?? false}`;
+    const known = pingSockets.get(key);
     if (known !== undefined) return known;
-    const opening = openPingSocket(family);
-    pingSockets.set(family, opening);
+    const opening = openPingSocket(family, options);
+    pingSockets.set(key, opening);
     // Failures are not cached, because the permission may be granted while the agent runs.
-    opening.catch(() => pingSockets.delete(family));
+    opening.catch(() => pingSockets.delete(key));
     return opening;
   }
 

@@ -23,7 +23,8 @@ export type Native = {
    * `onReplies(count)` is called after the first `count * replyFields` numbers of `replies` were written. `onErrors`
    * does the same for ICMP errors, with the errno in the place of the TTL. `senders` has the address that sent each of
    * them, or nothing if it is unknown, and a space after each. `helper`: the file of the program that opens raw sockets
-   * (`rawSocketHelper`); absent or empty = this process opens it.
+   * (`rawSocketHelper`); absent or empty = this process opens it. `source`: the address that requests come from; absent
+   * or empty = the system chooses. `whole`: requests are never fragmented.
    */
   openEcho: (
     family: 4 | 6,
@@ -32,6 +33,8 @@ export type Native = {
     onReplies: (count: number) => void,
     onErrors: (count: number, senders: string) => void,
     helper?: string,
+    source?: string,
+    whole?: boolean,
   ) => NativePort | number;
   /**
    * Sends a request under a free sequence number (0 to 65535). `ttl` 0 = the system's default. 0 or a negative errno.

@@ -147,13 +147,21 @@ function answerTo(
     authorities: answers.length === 0 && (found.rcode ?? 0) !== 2 ? [zoneAuthority] : [],
     additionals: edns === undefined ? [] : [optRecord()],
   };
-  const encoded = dnsPacket.encode(response);
+  const encoded = withClassOf(message, dnsPacket.encode(response));
   const room = edns !== undefined && 'udpPayloadSize' in edns ? Math.max(512, edns.udpPayloadSize) : 512;
   if (transport === 'udp' && (found.truncated === true || encoded.length > room)) {
     const cut = { ...response, flags: flags | truncatedBit, answers: [], authorities: [] };
-    return { message: dnsPacket.encode(cut), delayMs };
+    return { message: withClassOf(message, dnsPacket.encode(cut)), delayMs };
   }
   return { message: encoded, delayMs };
+}
+
+/** Repeats the class of the question: the library encodes those that it does not know as 0. */
+function withClassOf(query: Buffer, answer: Buffer): Buffer {
+  let at = 12;
+  for (let label = query[at] ?? 0; label > 0 && label < 64; label = query[at] ?? 0) at += 1 + label;
+  query.copy(answer, at + 3, at + 3, at + 5);
+  return answer;
 }
 
 function lookUp(zone: Zone, name: string): ZoneName {

@@ -14,7 +14,11 @@ export const probeIcmp: Prober<IcmpSettings> = async (settings, run) => {
   if (address === null) return false;
   const settingUp = performance.now();
   try {
-    const socket = await network.icmp(address.family);
+    const socket = await network.icmp(address.family, {
+      source: settings.source,
+      // The other program ignores the field for IPv6, where routers never fragment.
+      whole: settings.dontFragment && address.family === 4,
+    });
     phase('setup', performance.now() - settingUp);
     log('Sending an echo request', { address: address.address, way: socket.way });
     const reply = await socket.echo(address.address, {

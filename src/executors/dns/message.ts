@@ -3,10 +3,8 @@ import {
   AUTHENTIC_DATA,
   DNSSEC_OK,
   RECURSION_DESIRED,
-  type RecordClass,
   type RecordType,
 } from 'dns-packet';
-import { className } from './types.ts';
 
 /**
  * DNS messages (RFC 1035 section 4). dns-packet encodes queries. Answers are decoded here because they are evidence:
@@ -77,8 +75,7 @@ export function encodeQuery(query: {
       {
         name: query.name,
         type: `UNKNOWN_${query.type}` as RecordType,
-        // Its classes are those that className names.
-        class: className(query.class ?? 1) as RecordClass,
+        class: 'IN',
       },
     ],
     additionals: query.edns
@@ -96,7 +93,19 @@ export function encodeQuery(query: {
         ]
       : [],
   });
-  return { id: query.id, name: query.name, type: query.type, class: query.class ?? 1, bytes };
+  const klass = query.class ?? 1;
+  if (klass !== 1) setClass(bytes, klass);
+  return { id: query.id, name: query.name, type: query.type, class: klass, bytes };
+}
+
+const headerBytes = 12;
+
+/** The library silently encodes classes that it does not know, such as NONE, as 0. */
+function setClass(query: Buffer, number: number): void {
+  let at = headerBytes;
+  for (let label = query.readUInt8(at); label !== 0; label = query.readUInt8(at)) at += 1 + label;
+  // Behind the end of the name and the type.
+  query.writeUInt16BE(number, at + 3);
 }
 
 /** Bytes with a meaning in the presentation form of a label (RFC 1035 section 5.1). */

@@ -94,6 +94,7 @@ const classNames: ReadonlyMap<number, string> = new Map([
   [2, 'CS'],
   [3, 'CH'],
   [4, 'HS'],
+  [254, 'NONE'],
   [255, 'ANY'],
 ]);
 

@@ -2,18 +2,21 @@ import { getSystemErrorName } from 'node:util';
 import { replyFields, replyNumbers, type Native } from '../../native/native.ts';
 import type { IpFamily } from '../interface/network.ts';
 import { createPingSocket, type EchoEvents, type EchoPort } from './ping-socket-requests.ts';
-import type { PingSocket } from '../interface/ping-socket.ts';
+import type { PingSocket, PingSocketOptions } from '../interface/ping-socket.ts';
 
-/** A PingSocket over the addon, or the errno name if opening failed. `helper`: the program that opens a raw socket. */
+/** `helper`: the program that opens a raw socket. */
+type Opening = PingSocketOptions & { helper?: string | null };
+
+/** A PingSocket over the addon, or the errno name if opening failed. */
 export function openNativePingSocket(
   native: Native,
   family: IpFamily,
   way: PingSocket['way'],
-  helper: string | null = null,
+  opening: Opening = {},
 ): PingSocket | string {
   let refused: string | undefined;
   const socket = createPingSocket(way, (events) => {
-    const opened = openPort(native, family, { raw: way === 'raw', helper }, events);
+    const opened = openPort(native, family, { ...opening, raw: way === 'raw' }, events);
     if (typeof opened !== 'string') return opened;
     refused = opened;
     return { send: () => opened, forget: () => undefined, close: () => undefined };
@@ -24,7 +27,7 @@ export function openNativePingSocket(
 function openPort(
   native: Native,
   family: IpFamily,
-  { raw, helper }: { raw: boolean; helper: string | null },
+  { raw, helper, source, whole }: Opening & { raw: boolean },
   events: EchoEvents,
 ): EchoPort | string {
   const replies = new Float64Array(replyNumbers);
@@ -60,6 +63,8 @@ function openPort(
       }
     },
     helper ?? '',
+    source ?? '',
+    whole ?? false,
   );
   if (typeof port === 'number') return errnoName(-port);
   return {

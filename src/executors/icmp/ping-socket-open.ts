@@ -3,7 +3,7 @@ import { AgentError, toError } from '../../errors.ts';
 import { loadNative, nativeProblem, rawSocketHelper } from '../../native/native.ts';
 import type { IpFamily } from '../interface/network.ts';
 import { openNativePingSocket } from './ping-socket-native.ts';
-import type { PingSocket } from '../interface/ping-socket.ts';
+import type { PingSocket, PingSocketOptions } from '../interface/ping-socket.ts';
 
 const remedy =
   'Grant one of them: sysctl -w net.ipv4.ping_group_range="0 2147483647" (for a container: --sysctl, or a pod\'s ' +
@@ -14,24 +14,26 @@ const remedy =
  * addon, a raw socket from the helper program with the capability. Without the addon it tries the raw-socket package.
  * Rejects with AgentError ICMP_UNAVAILABLE, which lists what was tried, why each failed and how to grant access.
  */
-export async function openPingSocket(family: IpFamily): Promise<PingSocket> {
+export async function openPingSocket(family: IpFamily, options: PingSocketOptions = {}): Promise<PingSocket> {
   const failures: string[] = [];
   const native = loadNative();
   if (native !== null) {
     for (const way of ['ping', 'raw'] as const) {
-      const opened = openNativePingSocket(native, family, way);
+      const opened = openNativePingSocket(native, family, way, options);
       if (typeof opened !== 'string') return opened;
       failures.push(`${way} socket: ${opened}${explained(opened, way)}`);
     }
     const helper = rawSocketHelper();
     if (helper !== null) {
-      const opened = openNativePingSocket(native, family, 'raw', helper);
+      const opened = openNativePingSocket(native, family, 'raw', { ...options, helper });
       if (typeof opened !== 'string') return opened;
       failures.push(`raw socket by its helper: ${opened}${explained(opened, 'raw')}`);
     }
   } else {
     failures.push(`ping socket: ${nativeProblem() ?? 'unknown'}`);
     try {
+      if (options.source || options.whole)
+        throw new Error('it has no source addresses and fragments requests');
       const { openPackagePingSocket } = await import('./ping-socket-package.ts');
       return openPackagePingSocket(family);
     } catch (error: unknown) {

@@ -1,4 +1,4 @@
-import type { PingSocket } from './ping-socket.ts';
+import type { PingSocket, PingSocketOptions } from './ping-socket.ts';
 
 export type IpFamily = 4 | 6;
 export type ResolvedAddress = { address: string; family: IpFamily };
@@ -27,9 +27,10 @@ export type Network = {
   /** The system's own name servers (resolv.conf), as `address` and `port`. */
   nameServers: () => Promise<{ address: string; port: number }[]>;
   /**
-   * The shared ICMP socket of a family. Rejects with AgentError ICMP_UNAVAILABLE, which explains how to grant access.
+   * The shared ICMP socket of a family, or the shared one with these options. Rejects with AgentError ICMP_UNAVAILABLE,
+   * which explains how to grant access.
    */
-  icmp: (family: IpFamily) => Promise<PingSocket>;
+  icmp: (family: IpFamily, options?: PingSocketOptions) => Promise<PingSocket>;
   /** The network (autonomous system) of an address; absent or null if no database knows it. */
   originOf?: (address: string) => { asn: number; organization: string | null } | null;
   /** Closes the ping sockets. */

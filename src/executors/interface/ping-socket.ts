@@ -13,12 +13,20 @@ export type EchoReply = {
 };
 
 export type EchoOptions = {
-  /** At least 8, because a reply must return the first eight bytes of the payload. At most 1400. */
+  /** At least 8, because a reply must return the first eight bytes of the payload. At most 1400; 8972 if they are `whole`. */
   payloadBytes: number;
   timeoutMs: number;
   signal: AbortSignal;
   /** Maximum number of hops of the request; absent = the system's default. */
   ttl?: number;
+};
+
+/** What sets a socket apart from the one that all checks share. */
+export type PingSocketOptions = {
+  /** The address that requests come from; absent or null = the system chooses. */
+  source?: string | null;
+  /** Requests are never fragmented on their way, by this host or by routers (IPv4; routers never do so with IPv6). */
+  whole?: boolean;
 };
 
 /** One socket per family, shared by all checks: replies are matched by id and sequence. */

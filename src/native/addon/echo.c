@@ -58,18 +58,20 @@ static void on_collected(napi_env env, void *data, void *hint) {
 }
 
 /*
- * openEcho(family 4 or 6, raw, replies Float64Array, onReplies(count), onErrors(count, senders), helper?): a port,
- * or a negative errno. `helper`: the file of a program that opens raw sockets; absent or empty = none.
+ * openEcho(family 4 or 6, raw, replies Float64Array, onReplies(count), onErrors(count, senders), helper?, source?,
+ * whole?): a port, or a negative errno. `helper`: the file of a program that opens raw sockets; absent or empty = none.
+ * `source` and `whole`: as for limit_echo_socket.
  */
 static napi_value open_echo(napi_env env, napi_callback_info info) {
-  size_t count = 6;
-  napi_value arguments[6];
+  size_t count = 8;
+  napi_value arguments[8];
   if (napi_get_cb_info(env, info, &count, arguments, NULL, NULL) != napi_ok || count < 5) {
-    return refuse(env, "openEcho takes five arguments, or six");
+    return refuse(env, "openEcho takes five arguments, or up to eight");
   }
   int32_t version;
-  bool raw;
-  char helper[PATH_MAX];
+  bool raw, whole = false;
+  char helper[PATH_MAX], source[INET6_ADDRSTRLEN + IF_NAMESIZE + 1] = "";
+  size_t source_length;
   size_t helper_length = 0;
   napi_typedarray_type type;
   size_t length;
@@ -79,14 +81,22 @@ static napi_value open_echo(napi_env env, napi_callback_info info) {
       napi_get_typedarray_info(env, arguments[2], &type, &length, &data, NULL, NULL) != napi_ok ||
       type != napi_float64_array || length < REPLIES_MAX * FIELDS ||
       (count > 5 &&
-       napi_get_value_string_utf8(env, arguments[5], helper, sizeof helper, &helper_length) != napi_ok)) {
-    return refuse(env, "openEcho takes a family, a boolean, a Float64Array, two functions and a file");
+       napi_get_value_string_utf8(env, arguments[5], helper, sizeof helper, &helper_length) != napi_ok) ||
+      (count > 6 &&
+       napi_get_value_string_utf8(env, arguments[6], source, sizeof source, &source_length) != napi_ok) ||
+      (count > 7 && napi_get_value_bool(env, arguments[7], &whole) != napi_ok)) {
+    return refuse(env, "openEcho: family, boolean, Float64Array, two functions, and perhaps file, address, boolean");
   }
   int family = version == 4 ? AF_INET : AF_INET6;
   uint16_t id;
   if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) id = (uint16_t)getpid();
   int fd = open_echo_socket(family, raw, helper_length > 0 ? helper : NULL, id);
   if (fd < 0) return int_value(env, fd);
+  int refused = limit_echo_socket(fd, family, source, whole);
+  if (refused != 0) {
+    close(fd);
+    return int_value(env, -refused);
+  }
   /* The kernel zeroes it page by page: unused slots take no memory. */
   echo_port *port = calloc(1, sizeof *port);
   uv_loop_t *loop;
@@ -98,6 +108,7 @@ static napi_value open_echo(napi_env env, napi_callback_info info) {
   port->fd = fd;
   port->family = family;
   port->raw = raw;
+  port->whole = whole;
   port->env = env;
   port->replies = data;
   port->references = 2;
@@ -162,7 +173,7 @@ static napi_value send_echo(napi_env env, napi_callback_info info) {
     return refuse(env, "sendEcho takes a port, a sequence number, an address, a size and a TTL");
   }
   if (port->closing) return int_value(env, -EBADF);
-  if (payload < PAYLOAD_MIN || payload > PAYLOAD_MAX) return int_value(env, -EMSGSIZE);
+  if (payload < PAYLOAD_MIN || payload > (port->whole ? PAYLOAD_MAX : PAYLOAD_USUAL_MAX)) return int_value(env, -EMSGSIZE);
   if (ttl < 0 || ttl > 255) return int_value(env, -EINVAL);
   slot *request = &port->slots[sequence];
   if (request->used) return int_value(env, -EBUSY);

@@ -15,11 +15,12 @@ enum {
   SLOTS = 65536,
   HEADER = 8,
   TOKEN = 8,
-  /* At least the token; at most what fits a usual MTU and a receive buffer with the longest IP header. */
+  /* At least the token; usually at most what fits a usual MTU. Unfragmented ones may fill frames of 9000 bytes. */
   PAYLOAD_MIN = TOKEN,
-  PAYLOAD_MAX = 1400,
+  PAYLOAD_USUAL_MAX = 1400,
+  PAYLOAD_MAX = 8972,
   BATCH = 32,
-  PACKET_MAX = 1536,
+  PACKET_MAX = 9088, /* with the longest IP header */
   CONTROL_MAX = 512,
   /* Of one reply in the shared array: sequence, rtt, ttl (of an error: errno), payload bytes, type, code. */
   FIELDS = 6,
@@ -43,6 +44,7 @@ typedef struct {
   int fd;
   int family;
   bool raw;
+  bool whole; /* requests are never fragmented */
   uint16_t id; /* network order; raw only, otherwise the kernel chooses it */
   bool closing;
   bool in_call; /* of JavaScript, which reads errors */

@@ -83,6 +83,16 @@ int open_echo_socket(int family, bool raw, const char *helper, uint16_t id) {
   return fd;
 }
 
+int limit_echo_socket(int fd, int family, char *source, bool whole) {
+  struct sockaddr_storage own;
+  /* As "probe": a smaller MTU that was learned for the route must not turn the request into an error of this host. */
+  if (whole && family == AF_INET && set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) != 0) return errno;
+  if (source[0] == '\0') return 0;
+  socklen_t length = parse_address(family, source, &own);
+  if (length == 0) return EADDRNOTAVAIL;
+  return bind(fd, (struct sockaddr *)&own, length) == 0 ? 0 : errno;
+}
+
 socklen_t parse_address(int family, char *text, struct sockaddr_storage *address) {
   memset(address, 0, sizeof *address);
   if (family == AF_INET) {

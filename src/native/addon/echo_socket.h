@@ -14,6 +14,12 @@
 int open_echo_socket(int family, bool raw, const char *helper, uint16_t id);
 
 /*
+ * Sends all requests from an address in text (empty = the system chooses), and never in fragments if so wanted: IPv4
+ * packets then carry "don't fragment". 0 or an errno.
+ */
+int limit_echo_socket(int fd, int family, char *source, bool whole);
+
+/*
  * Converts an address in text, IPv6 with an optional %zone (the text is cut there), for sendmsg; returns its length
  * or 0.
  */

@@ -48,6 +48,10 @@ modules:
   tcp_starttls: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, tls_config: {insecure_skip_verify: true}, query_response: [{expect: "^220"}, {send: STARTTLS}, {expect: "^220"}, {starttls: true}, {send: QUIT}, {expect: "^221"}]}}
   icmp: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4}}
   icmp_ttl: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, ttl: 3, payload_size: 100}}
+  icmp_source: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, source_ip_address: 127.0.0.9}}
+  icmp_other_source: {prober: icmp, timeout: 2s, icmp: {preferred_ip_protocol: ip4, source_ip_address: 192.0.2.9}}
+  icmp_whole: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, dont_fragment: true, payload_size: 1472}}
+  dns_none: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: A, query_class: NONE}}
   dns_a: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: A}}
   dns_soa: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, query_name: sample.test, query_type: SOA}}
   dns_source: {prober: dns, timeout: 15s, dns: {preferred_ip_protocol: ip4, source_ip_address: 127.0.0.9, query_name: sample.test, query_type: A}}
@@ -155,12 +159,16 @@ export function probeCases(
     ['icmp', 'this machine', '127.0.0.1'],
     ['icmp', 'an unknown name', 'nothing.invalid'],
     ['icmp_ttl', 'this machine', '127.0.0.1'],
+    ['icmp_source', 'this machine', '127.0.0.1'],
+    ['icmp_other_source', 'this machine', '127.0.0.1'],
+    ['icmp_whole', 'this machine', '127.0.0.1'],
     ['dns_a', 'a name', dns],
     ['dns_a', 'a closed port', closed],
     ['dns_soa', 'the serial number', dns],
     ['dns_source', 'a name', dns],
     ['dns_tcp_source', 'TCP', dns],
     ['dns_cs', 'a name', dns],
+    ['dns_none', 'a name', dns],
     ['dns_tcp', 'TCP', dns],
     ['dns_tcp', 'a closed port', closed],
     ['dns_nxdomain', 'an unknown name', dns],

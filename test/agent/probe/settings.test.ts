@@ -50,9 +50,10 @@ describe('refused', () => {
     ['dns', 'query_name: a, source_ip_address: here', 'source_ip_address is not an address'],
     ['dns', 'query_name: a, query_class: XX', 'query_class must be one of IN, CS'],
     ['dns', 'query_name: a, dns_over_tls: true, transport_protocol: udp', 'must be tcp with dns_over_tls'],
-    ['icmp', 'dont_fragment: true', 'dont_fragment is not supported'],
-    ['icmp', 'source_ip_address: 127.0.0.1', 'source_ip_address is not supported'],
+    ['icmp', 'dont_fragment: perhaps', 'dont_fragment must be true or false'],
+    ['icmp', 'source_ip_address: here', 'source_ip_address is not an address'],
     ['icmp', 'payload_size: 4', 'payload_size must be a whole number from 8 to 1400'],
+    ['icmp', 'payload_size: 9000, dont_fragment: true', 'payload_size must be a whole number from 8 to 8972'],
     ['grpc', 'tls: perhaps', 'tls must be true or false'],
   ])('%s: %s', async (prober, fields, problem) => {
     const found = await problemOf(file(prober, fields));

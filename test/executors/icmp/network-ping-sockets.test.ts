@@ -34,6 +34,24 @@ describe('ping sockets', () => {
     await expect(from.icmp(4)).rejects.toMatchObject({ code: 'NETWORK_UNAVAILABLE' });
   });
 
+  test('are opened once for each source and manner', async () => {
+    const opened: unknown[] = [];
+    const from = createNetwork({
+      useOsDnsResolver: false,
+      openPingSocket: async (family, options) => {
+        opened.push(options);
+        return socketOf([], family);
+      },
+    });
+    const one = { source: '192.0.2.1' };
+    const sockets = await Promise.all([from.icmp(4), from.icmp(4, one), from.icmp(4, one)]);
+    expect(sockets[1]).toBe(sockets[2]);
+    expect(sockets[0]).not.toBe(sockets[1]);
+    await from.icmp(4, { ...one, whole: true });
+    expect(opened).toEqual([{}, one, { ...one, whole: true }]);
+    from.close();
+  });
+
   test('a refusal is not kept', async () => {
     let granted = false;
     const from = createNetwork({

@@ -1,7 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { AgentError, JobAborted } from '../../../src/errors.ts';
 import { openPingSocket } from '../../../src/executors/icmp/ping-socket-open.ts';
-import type { EchoOptions, PingSocket } from '../../../src/executors/interface/ping-socket.ts';
+import type {
+  EchoOptions,
+  PingSocket,
+  PingSocketOptions,
+} from '../../../src/executors/interface/ping-socket.ts';
 import type { RogueAnswer } from './ping-child.ts';
 import {
   canGrantByFile,
@@ -30,8 +34,8 @@ const options = (fields: Partial<EchoOptions> = {}): EchoOptions => ({
 
 describe.skipIf(!available)('ping socket on loopback', () => {
   const opened: PingSocket[] = [];
-  const open = async (family: 4 | 6): Promise<PingSocket> => {
-    const socket = await openPingSocket(family);
+  const open = async (family: 4 | 6, own?: PingSocketOptions): Promise<PingSocket> => {
+    const socket = await openPingSocket(family, own);
     opened.push(socket);
     return socket;
   };
@@ -71,6 +75,20 @@ describe.skipIf(!available)('ping socket on loopback', () => {
       code: 'EMSGSIZE',
     });
     await expect(socket.echo('127.0.0.1', options({ payloadBytes: 1401 }))).rejects.toMatchObject({
+      code: 'EMSGSIZE',
+    });
+  });
+
+  it('sends from an address of its own, and not from one of others', async () => {
+    const socket = await open(4, { source: '127.0.0.9' });
+    expect(await socket.echo('127.0.0.1', options())).toMatchObject({ size: 56, error: null });
+    await expect(open(4, { source: '192.0.2.9' })).rejects.toThrow('EADDRNOTAVAIL');
+  });
+
+  it('fills large frames without fragments', async () => {
+    const socket = await open(4, { whole: true });
+    expect(await socket.echo('127.0.0.1', options({ payloadBytes: 8972 }))).toMatchObject({ size: 8972 });
+    await expect(socket.echo('127.0.0.1', options({ payloadBytes: 8973 }))).rejects.toMatchObject({
       code: 'EMSGSIZE',
     });
   });

@@ -79,7 +79,7 @@ export type DnsSettings = {
   readonly additional: RecordRules;
 };
 
-const classes = { IN: 1, CS: 2, CH: 3, HS: 4, ANY: 255 } as const;
+const classes = { IN: 1, CS: 2, CH: 3, HS: 4, NONE: 254, ANY: 255 } as const;
 
 export function dnsSettings(fields: ProbeFields): DnsSettings {
   const typeText = fields.text('query_type', 'ANY');
@@ -88,7 +88,7 @@ export function dnsSettings(fields: ProbeFields): DnsSettings {
   const overTls = fields.flag('dns_over_tls', false);
   const transport = fields.oneOf('transport_protocol', ['udp', 'tcp'], overTls ? 'tcp' : 'udp');
   if (overTls && transport === 'udp') fields.fail('transport_protocol', 'must be tcp with dns_over_tls');
-  const klass = fields.oneOf('query_class', ['IN', 'CS', 'CH', 'HS', 'ANY'], 'IN');
+  const klass = fields.oneOf('query_class', ['IN', 'CS', 'CH', 'HS', 'NONE', 'ANY'], 'IN');
   const settings: DnsSettings = {
     ip: ipSettings(fields),
     sourceAddress: sourceAddress(fields),
@@ -120,14 +120,22 @@ function recordRules(fields: ProbeFields): RecordRules {
   return rules;
 }
 
-export type IcmpSettings = { readonly ip: IpSettings; readonly payloadBytes: number; readonly ttl: number };
+export type IcmpSettings = {
+  readonly ip: IpSettings;
+  readonly source: string | null;
+  readonly dontFragment: boolean;
+  readonly payloadBytes: number;
+  readonly ttl: number;
+};
 
 export function icmpSettings(fields: ProbeFields): IcmpSettings {
-  fields.refuse(['dont_fragment', 'source_ip_address']);
+  const dontFragment = fields.flag('dont_fragment', false);
   const settings = {
     ip: ipSettings(fields),
+    source: sourceAddress(fields),
+    dontFragment,
     // A reply is recognised by eight bytes of its payload. 28 is the length of the other program's text.
-    payloadBytes: fields.integer('payload_size', { min: 8, max: 1400, fallback: 28 }),
+    payloadBytes: fields.integer('payload_size', { min: 8, max: dontFragment ? 8972 : 1400, fallback: 28 }),
     ttl: fields.integer('ttl', { min: 1, max: 255, fallback: 64 }),
   };
   fields.end();
