@@ -20,10 +20,15 @@ export function openOrigins(path: string, now: () => number): (address: string) 
     stamp = stampOf(path);
     database = openAsDatabase(readFileSync(path));
   } catch (error) {
-    throw new FatalError('CONFIGURATION', `AS_DATABASE cannot be used: ${toError(error).message}`, {
-      exitCode: exitCodes.configuration,
-      remedy: 'name a file in MMDB format with AS numbers, or unset it',
-    });
+    throw new FatalError(
+      'CONFIGURATION',
+      `AS_DATABASE names ${path}, which cannot be used: ${problemOf(error)}`,
+      {
+        exitCode: exitCodes.configuration,
+        remedy: 'name a database of AS numbers in MMDB format in AS_DATABASE, or unset it',
+        cause: error,
+      },
+    );
   }
   let checkedAt = now();
   let isReading = false;
@@ -49,6 +54,12 @@ export function openOrigins(path: string, now: () => number): (address: string) 
     }
     return database.find(address);
   };
+}
+
+/** The system's own words, without the path that they often repeat. */
+function problemOf(error: unknown): string {
+  const { message } = toError(error);
+  return /^E[A-Z]+: .*(?=, \w+(?: '|$))/.exec(message)?.[0] ?? message;
 }
 
 /** Changes whenever the file does. */

@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openOrigins } from '../../../src/executors/traceroute/origins.ts';
 import { openAsDatabase } from '../../../src/executors/traceroute/as-database.ts';
 import { asDatabase, pointerTo, type Entry } from '../../helpers/network/as-database.ts';
 
@@ -80,3 +84,33 @@ test('a pointer to itself, an endless list and a text beyond the end are found n
     expect(performance.now() - began).toBeLessThan(100);
   }
 });
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'origins-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Only the metadata, with which the file ends. */
+const withoutTree = (bytes: Buffer) =>
+  bytes.subarray(bytes.lastIndexOf('abcdef4d61784d696e642e636f6d', 'hex'));
+
+test.each([
+  ['text.mmdb', Buffer.from('text'), 'it is not in MMDB format'],
+  ['cut.mmdb', withoutTree(asDatabase(only4)), 'its tree is incomplete'],
+  ['missing.mmdb', null, 'ENOENT: no such file or directory'],
+] as const)(
+  'a first file that cannot be used is named with the variable and the remedy: %s',
+  (name, bytes, why) => {
+    const path = join(folder, name);
+    if (bytes !== null) writeFileSync(path, bytes);
+    expect(() => openOrigins(path, () => 0)).toThrow(
+      expect.objectContaining({
+        code: 'CONFIGURATION',
+        exitCode: 78,
+        summary: `AS_DATABASE names ${path}, which cannot be used: ${why}`,
+        remedy: 'name a database of AS numbers in MMDB format in AS_DATABASE, or unset it',
+      }),
+    );
+  },
+);
