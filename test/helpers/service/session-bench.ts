@@ -128,7 +128,8 @@ export function sessionBench(database: TestDatabase) {
   }
   const cancel = (id: string, body?: unknown) =>
     api.call('POST', `/v1/check-sessions/${id}/cancel`, body === undefined ? {} : { body });
-  const connect = (location = office): Promise<TestAgent> => connectAgent(agents.app, location, abilities);
+  const connect = (location = office, checkTypes = abilities.checkTypes): Promise<TestAgent> =>
+    connectAgent(agents.app, location, { checkTypes });
   async function claimSuite(agent: TestAgent): Promise<TestJob> {
     const [job, ...others] = await agent.claim(10, { lane: 'suite' });
     expect(others).toEqual([]);

@@ -146,6 +146,17 @@ describe.skipIf(!hasChromium)('pages of runs', { timeout: 120_000 }, () => {
     expect(shown).toContain('x.test was not found');
   });
 
+  it('show the route that a traceroute check found, and how it changed', async () => {
+    const { address } = await run('TRACEROUTE', kinds['TRACEROUTE'] ?? {});
+    await open(address);
+    const route = await part('Route').innerText();
+    for (const text of ['shop.example · 192.0.2.9', 'TCP · 443', 'at the target', '33.3 %'])
+      expect(route).toContain(text);
+    expect(await rowOf('Changed hops', '198.51.100.1').innerText()).toContain('192.0.2.1, 192.0.2.2');
+    const hops = await part('Traceroute').innerText();
+    for (const text of ['gate.example', '192.0.2.1', '64500', 'Example Net']) expect(hops).toContain(text);
+  });
+
   it('show what a gRPC check called and got', async () => {
     const { address } = await run('GRPC', kinds['GRPC'] ?? {});
     await open(address);
