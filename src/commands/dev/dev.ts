@@ -88,7 +88,7 @@ export const dev: Command = async (args, { env, stdout, stderr, logStyle = jsonS
 
     const api = createApiClient(service.url, keys.apiKey);
     const samples = sampleChecks(targets.ports, keys.locationSlug);
-    const checks: KnownCheck[] = await syncSamples(api, samples).catch((error: unknown) => {
+    const checks: KnownCheck[] = await syncSamples(api, samples, signals.stopped).catch((error: unknown) => {
       print(`the sample checks could not be created: ${toError(error).message}`);
       return [];
     });
@@ -137,7 +137,7 @@ export const dev: Command = async (args, { env, stdout, stderr, logStyle = jsonS
     closers.push(runtime.close);
     const scripts = runtime.installed.then(async (there) =>
       there && !signals.stopped.aborted
-        ? startSamples(api, sampleScripts(targets.ports, keys.locationSlug))
+        ? startSamples(api, sampleScripts(targets.ports, keys.locationSlug), signals.stopped)
         : [],
     );
     void scripts.catch((error: unknown) => {
@@ -146,7 +146,7 @@ export const dev: Command = async (args, { env, stdout, stderr, logStyle = jsonS
     });
     const suites = runtime.engines.then(async (there) => {
       if (!there || signals.stopped.aborted) return [];
-      return startSamples(api, [await sampleSuite(api, targets.ports, keys.locationSlug)]);
+      return startSamples(api, [await sampleSuite(api, targets.ports, keys.locationSlug)], signals.stopped);
     });
     void suites.catch((error: unknown) => {
       if (!signals.stopped.aborted) print(`the sample suite could not be created: ${toError(error).message}`);

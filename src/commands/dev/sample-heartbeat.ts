@@ -18,7 +18,7 @@ export async function startSampleHeartbeat(
   const name = 'Sample: a job that must call every minute';
   const heartbeat = { period: 1, periodUnit: 'minutes', grace: 1, graceUnit: 'minutes' };
   const body = { name, tags: [sampleTag], heartbeat };
-  const [check] = await syncSamples(api, [{ type: 'HEARTBEAT', name, body }]);
+  const [check] = await syncSamples(api, [{ type: 'HEARTBEAT', name, body }], options.signal);
   if (check === undefined) throw new Error('the service created no check');
   // The local address of our own service, whatever address the service gives to others.
   const { heartbeat: made } = (await api.get(`/v1/checks/${check.id}`)) as { heartbeat: { pingUrl: string } };
