@@ -78,11 +78,13 @@ export type Native = {
   closeTrace: (trace: NativeTrace) => void;
   /**
    * Opens a flow: a trace whose probes all have the source port `sourcePort`. They are one flow for routers, and one of
-   * them is in flight at a time. `question`: 2 to 64 bytes, the first two of which differ between datagrams.
+   * them is in flight at a time. `way`: one of `flowWays`; the port of echo requests is ignored, and `sourcePort` is
+   * their id. `question`: 2 to 64 bytes, the first two of which differ between datagrams and between echo requests.
+   * Without the permission for a socket of the kind, the result is -EACCES or -EPERM.
    */
   openFlow: (
     family: 4 | 6,
-    tcp: boolean,
+    way: number,
     address: string,
     port: number,
     sourcePort: number,
@@ -138,6 +140,9 @@ export type Native = {
  * `silence`: nothing arrived in time, for flows only.
  */
 export const probeAnswers = { router: 0, target: 1, none: 2, silence: 3 } as const;
+
+/** What the probes of a flow are. `ping` and `raw`: echo requests by the unprivileged kind of ICMP socket, or a raw one. */
+export const flowWays = { udp: 0, tcp: 1, ping: 2, raw: 3 } as const;
 
 /** The numbers before the first probe of a round: how many probes follow, and the errno that ended it, or 0. */
 export const roundHead = 2;

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
+  flowWays,
   loadNative,
   probeAnswers,
   roundFields,
@@ -23,7 +24,8 @@ describe.skipIf(native === null)('flows', () => {
   if (native === null) return;
 
   type Round = { hops: number; errno: number; kinds: number[] };
-  const opened = (port: number, { tcp = false, source = nextPort++ } = {}) => {
+  type Ways = { way?: keyof typeof flowWays; source?: number };
+  const opened = (port: number, { way = 'udp', source = nextPort++ }: Ways = {}) => {
     const numbers = new Float64Array(roundNumbers);
     const read = (): Round => {
       const hops = numbers[0] ?? 0;
@@ -40,7 +42,7 @@ describe.skipIf(native === null)('flows', () => {
       told();
     };
     const question = new Uint8Array(16);
-    const flow = native.openFlow(4, tcp, '127.0.0.1', port, source, question, numbers, onRound);
+    const flow = native.openFlow(4, flowWays[way], '127.0.0.1', port, source, question, numbers, onRound);
     if (typeof flow === 'number') throw new Error(`errno ${flow}`);
     /** One round, whether it is over within the call or later. */
     const round = async (from: number, to: number, waitMs: number): Promise<Round> => {
@@ -108,7 +110,7 @@ describe.skipIf(native === null)('flows', () => {
     for (let count = 0; count < 8; count++) {
       const flow = native.openFlow(
         4,
-        false,
+        flowWays.udp,
         '127.0.0.1',
         silent.port,
         nextPort++,
@@ -172,12 +174,12 @@ describe.skipIf(native === null)('flows', () => {
     listening.listen(0, '127.0.0.1');
     await once(listening, 'listening');
     const { port } = listening.address() as AddressInfo; // of a TCP server
-    const one = opened(port, { tcp: true });
+    const one = opened(port, { way: 'tcp' });
     for (let count = 0; count < 5; count++) {
       expect(await one.round(1, 3, 500)).toEqual({ hops: 1, errno: 0, kinds: [probeAnswers.target] });
     }
     await pause(50);
-    const other = opened(port, { tcp: true, source: one.source });
+    const other = opened(port, { way: 'tcp', source: one.source });
     expect(await other.round(1, 1, 500)).toEqual({ hops: 0, errno: 98, kinds: [] }); // EADDRINUSE
     native.closeFlow(other.flow);
     expect(open).toBe(0);
@@ -187,6 +189,47 @@ describe.skipIf(native === null)('flows', () => {
     native.closeFlow(one.flow);
   });
 
+  const canOpen = (way: 'ping' | 'raw') => {
+    const numbers = new Float64Array(roundNumbers);
+    const flow = native.openFlow(
+      4,
+      flowWays[way],
+      '127.0.0.1',
+      1,
+      nextPort++,
+      new Uint8Array(8),
+      numbers,
+      () => undefined,
+    );
+    if (typeof flow === 'number') return false;
+    native.closeFlow(flow);
+    return true;
+  };
+  for (const way of ['ping', 'raw'] as const) {
+    it.skipIf(!canOpen(way))(
+      `by echo requests of a ${way} socket are answered, each by its own reply`,
+      async () => {
+        const one = opened(1, { way });
+        for (let count = 0; count < 300; count++) {
+          expect(await one.round(1, 3, 500)).toEqual({ hops: 1, errno: 0, kinds: [probeAnswers.target] });
+        }
+        const many = Array.from({ length: 20 }, () => opened(1, { way }));
+        const rounds = await Promise.all(many.map((each) => each.round(1, 3, 500)));
+        expect(rounds.map(({ kinds }) => kinds)).toEqual(many.map(() => [probeAnswers.target]));
+        for (const each of [one, ...many]) native.closeFlow(each.flow);
+      },
+    );
+  }
+
+  it.skipIf(!canOpen('ping'))('an id that another ping socket has is taken', async () => {
+    const one = opened(1, { way: 'ping' });
+    const other = opened(1, { way: 'ping', source: one.source });
+    expect(await other.round(1, 1, 500)).toEqual({ hops: 0, errno: 98, kinds: [] }); // EADDRINUSE
+    native.closeFlow(one.flow);
+    expect(await other.round(1, 1, 500)).toMatchObject({ errno: 0, kinds: [probeAnswers.target] });
+    native.closeFlow(other.flow);
+  });
+
   it('refuses arguments that would be mistakes of ours', () => {
     const wrong = native as unknown as Record<string, (...args: unknown[]) => unknown>; // to call it wrongly
     const numbers = new Float64Array(roundNumbers);
@@ -194,10 +237,12 @@ describe.skipIf(native === null)('flows', () => {
     const nothing = () => undefined;
     for (const args of [
       [],
-      [5, true, '127.0.0.1', 1, 1, bytes, numbers, nothing],
-      [4, true, '127.0.0.1', 1, 0, bytes, numbers, nothing],
-      [4, true, '127.0.0.1', 1, 1, new Uint8Array(1), numbers, nothing],
-      [4, true, '127.0.0.1', 1, 1, bytes, new Float64Array(roundNumbers - 1), nothing],
+      [4, true, '127.0.0.1', 1, 1, bytes, numbers, nothing],
+      [4, 4, '127.0.0.1', 1, 1, bytes, numbers, nothing],
+      [5, 1, '127.0.0.1', 1, 1, bytes, numbers, nothing],
+      [4, 1, '127.0.0.1', 1, 0, bytes, numbers, nothing],
+      [4, 1, '127.0.0.1', 1, 1, new Uint8Array(1), numbers, nothing],
+      [4, 1, '127.0.0.1', 1, 1, bytes, new Float64Array(roundNumbers - 1), nothing],
     ]) {
       expect(() => wrong['openFlow']?.(...args)).toThrow(TypeError);
     }
@@ -216,7 +261,8 @@ describe.skipIf(native === null)('flows', () => {
       const kept = [];
       const silent = require('dgram').createSocket('udp4').bind(0, '127.0.0.1', () => {
         for (let i = 0; i < 30; i++) {
-          const flow = native.openFlow(4, i % 5 === 0, '127.0.0.1', silent.address().port, 59000 + i, new Uint8Array(8), numbers, () => {});
+          const flow = native.openFlow(4, i % 5 === 0 ? 1 : i % 5 === 1 ? 3 : 0, '127.0.0.1', silent.address().port, 59000 + i, new Uint8Array(8), numbers, () => {});
+          if (typeof flow === 'number') continue;
           native.sendRound(flow, 1, 64, 5, 0);
           if (i % 3 === 0) kept.push(flow);
         }

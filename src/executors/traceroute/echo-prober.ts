@@ -9,7 +9,7 @@ const payloadBytes = 56;
 /** Echo requests in flight: a router recognises its own by their number. */
 const echoesAtOnce = 6;
 
-/** A prober that sends echo requests through the ping socket of all checks. */
+/** A prober that sends echo requests through the ping socket of all checks: for hosts where only the helper may open one. */
 export async function echoProber(
   { address, family }: { address: string; family: IpFamily },
   network: Pick<Network, 'icmp'>,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { getSystemErrorName } from 'node:util';
 import {
+  flowWays,
   probeAnswers,
   roundFields,
   roundHead,
@@ -43,9 +44,17 @@ function unusedRandom(): Buffer {
   return bytes;
 }
 
-/** The payload of datagrams. Its first two bytes differ between probes; the rest helps to recognise forged answers. */
-function payloadFor(port: number): Uint8Array {
+/** As many bytes as ping(8) sends. */
+const echoBytes = 56;
+
+/**
+ * The payload of datagrams and echo requests. Its first two bytes differ between probes; the rest helps to recognise
+ * forged answers.
+ */
+function payloadFor(way: Prober['way'], port: number): Uint8Array {
   const bytes = unusedRandom();
+  if (way === 'ping' || way === 'raw')
+    return Uint8Array.from({ length: echoBytes }, (_, at) => bytes[at] ?? at);
   return port === 53 ? Uint8Array.from([...bytes.subarray(0, 2), ...dnsQuestion]) : bytes;
 }
 
@@ -58,8 +67,11 @@ type Ended = { errno: number; next: number };
 
 type FlowTarget = { address: string; family: IpFamily; port: number; flowKey: string };
 
-/** A prober that sends SYNs or datagrams from one port, without privileges. */
-export function flowProber(native: Native, target: FlowTarget, way: 'tcp' | 'udp'): Prober {
+/**
+ * A prober that sends SYNs or datagrams from one port, or echo requests with one id. Only those of raw sockets need a
+ * privilege. Throws ProbeRefused (EACCES, EPERM) if this process may not open an ICMP socket of the kind.
+ */
+export function flowProber(native: Native, target: FlowTarget, way: Prober['way']): Prober {
   const { address, family, port, flowKey } = target;
   const base = flowPort(flowKey) - firstPort;
   /** The routers that the addon has named, by number of hops. */
@@ -73,11 +85,11 @@ export function flowProber(native: Native, target: FlowTarget, way: 'tcp' | 'udp
     const source = firstPort + ((base + tried) % portCount);
     const opened = native.openFlow(
       family,
-      way === 'tcp',
+      flowWays[way],
       address,
       port,
       source,
-      payloadFor(port),
+      payloadFor(way, port),
       numbers,
       (texts) => onRound(texts),
     );
@@ -133,6 +145,9 @@ export function flowProber(native: Native, target: FlowTarget, way: 'tcp' | 'udp
       signal.addEventListener('abort', onAbort);
     });
   };
+
+  // TCP and UDP need no permission, and their sockets are opened by the first probe.
+  if (way === 'ping' || way === 'raw') open();
 
   return {
     way,

@@ -1,10 +1,10 @@
 import { AgentError } from '../../errors.ts';
-import { loadNative, nativeProblem } from '../../native/native.ts';
+import { loadNative, nativeProblem, type Native } from '../../native/native.ts';
 import type { TraceProtocol } from '../../protocol/traceroute.ts';
 import type { IpFamily, Network } from '../interface/network.ts';
 import { echoProber } from './echo-prober.ts';
 import { flowProber } from './flow-prober.ts';
-import type { Prober } from './round.ts';
+import { ProbeRefused, type Prober } from './round.ts';
 
 export type ProbedTarget = {
   address: string;
@@ -22,8 +22,11 @@ const ways = { TCP: 'tcp', UDP: 'udp', ICMP: 'echo' } as const satisfies { [P in
 /** Rejects with AgentError if this host cannot trace at all. */
 export async function openProber(target: ProbedTarget, network: Pick<Network, 'icmp'>): Promise<Prober> {
   const way = ways[target.protocol];
-  if (way === 'echo') return echoProber(target, network);
   const native = loadNative();
+  if (way === 'echo') {
+    // A raw socket that the helper opens is shared by all checks, because starting the helper is expensive.
+    return (native === null ? null : ownEchoProber(native, target)) ?? echoProber(target, network);
+  }
   if (native === null) {
     throw new AgentError(
       'NETWORK_UNAVAILABLE',
@@ -31,4 +34,17 @@ export async function openProber(target: ProbedTarget, network: Pick<Network, 'i
     );
   }
   return flowProber(native, target, way);
+}
+
+/** A prober with an ICMP socket of its own; null = this process may not open one. */
+function ownEchoProber(native: Native, target: ProbedTarget): Prober | null {
+  for (const way of ['ping', 'raw'] as const) {
+    try {
+      return flowProber(native, { ...target, port: 1 }, way);
+    } catch (error: unknown) {
+      const refused = ['EACCES', 'EPERM', 'EAFNOSUPPORT', 'EPROTONOSUPPORT'];
+      if (!(error instanceof ProbeRefused) || !refused.includes(error.code)) throw error;
+    }
+  }
+  return null;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "echo_socket.h"
+#include "../echo_socket.h"
 
 static void close_flow(flow *one) {
   if (one->closed) return;
@@ -41,14 +41,13 @@ static void set_port(flow *one, uint32_t port) {
 }
 
 /*
- * openFlow(family 4 or 6, tcp, address, port, sourcePort, question Uint8Array, numbers Float64Array, onRound): a flow,
- * or a negative errno. `question` is the payload of datagrams.
+ * openFlow(family 4 or 6, way, address, port, sourcePort, question Uint8Array, numbers Float64Array, onRound): a flow,
+ * or a negative errno. `way`: probe_way. `question` is the payload of datagrams and echo requests.
  */
 static napi_value open_flow(napi_env env, napi_callback_info info) {
   size_t count = 8;
   napi_value arguments[8];
-  int32_t version;
-  bool tcp;
+  int32_t version, way;
   char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
   size_t length, question_length, numbers_length;
   uint32_t port, source_port;
@@ -57,7 +56,7 @@ static napi_value open_flow(napi_env env, napi_callback_info info) {
   napi_valuetype callback;
   if (napi_get_cb_info(env, info, &count, arguments, NULL, NULL) != napi_ok || count < 8 ||
       napi_get_value_int32(env, arguments[0], &version) != napi_ok || (version != 4 && version != 6) ||
-      napi_get_value_bool(env, arguments[1], &tcp) != napi_ok ||
+      napi_get_value_int32(env, arguments[1], &way) != napi_ok || way < BY_UDP || way > BY_RAW_SOCKET ||
       napi_get_value_string_utf8(env, arguments[2], text, sizeof text, &length) != napi_ok ||
       napi_get_value_uint32(env, arguments[3], &port) != napi_ok || port < 1 || port > 65535 ||
       napi_get_value_uint32(env, arguments[4], &source_port) != napi_ok || source_port < 1 || source_port > 65535 ||
@@ -66,7 +65,7 @@ static napi_value open_flow(napi_env env, napi_callback_info info) {
       napi_get_typedarray_info(env, arguments[6], &numbers_type, &numbers_length, &numbers, NULL, NULL) != napi_ok ||
       numbers_type != napi_float64_array || numbers_length < ROUND_NUMBERS ||
       napi_typeof(env, arguments[7], &callback) != napi_ok || callback != napi_function) {
-    return refuse(env, "openFlow takes a family, a boolean, an address, two ports, 2 to 64 bytes, numbers and a function");
+    return refuse(env, "openFlow takes a family, a way, an address, two ports, 2 to 64 bytes, numbers and a function");
   }
   flow *one = calloc(1, sizeof *one);
   if (one == NULL) return int_value(env, -ENOMEM);
@@ -78,16 +77,29 @@ static napi_value open_flow(napi_env env, napi_callback_info info) {
     free(one);
     return int_value(env, -error);
   }
-  one->tcp = tcp;
+  one->way = (probe_way)way;
+  one->tcp = way == BY_TCP;
   one->fd = -1;
   one->env = env;
   one->source_port = htons((uint16_t)source_port);
   one->numbers = numbers;
   one->question_length = question_length;
   memcpy(one->question, question, question_length);
-  set_port(one, port);
+  if (is_echo(one)) {
+    /* Traces of one flow have the same id, so their sequence numbers begin at different places. */
+    one->sequence = (uint16_t)(one->question[0] << 8 | one->question[1]);
+    /* Known at once, so that another way can be taken. A taken id is found out when the first probe is sent. */
+    int error = open_echo_flow(one);
+    if (error == EACCES || error == EPERM || error == EAFNOSUPPORT || error == EPROTONOSUPPORT) {
+      free_flow(one);
+      return int_value(env, -error);
+    }
+  } else {
+    set_port(one, port);
+  }
   napi_value result;
   if (napi_create_external(env, one, on_collected, NULL, &result) != napi_ok) {
+    close_flow_socket(one);
     free_flow(one);
     return NULL;
   }

@@ -2,8 +2,8 @@
  * Flows: the probes of one trace, all of them with the same addresses, ports and flow label. Routers that spread their
  * load by flow send all of them along one route.
  *
- * flow.c opens and closes them, flow_probe.c sends probes and reads answers, flow_round.c sends one probe after the
- * other, and flow_watch.c waits for answers.
+ * flow.c opens and closes them, flow_probe.c sends probes and reads answers (flow_echo.c those of ICMP), flow_round.c
+ * sends one probe after the other, and flow_watch.c waits for answers.
  */
 #ifndef LOCATION_AGENT_FLOW_H
 #define LOCATION_AGENT_FLOW_H
@@ -11,9 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <uv.h>
 
-#include "addon.h"
+#include "../addon.h"
+#include "../icmp_message.h"
 
 enum { QUESTION_MAX = 64, MARK = 2, ROUND_MAX = 64 };
 
@@ -22,6 +24,9 @@ enum { WAIT_MAX_MS = 900 };
 
 /* The numbers of a round in the shared array: how many hops, errno, and then the fields of each hop. */
 enum { ROUND_HEAD = 2, ROUND_FIELDS = 5, ROUND_NUMBERS = ROUND_HEAD + ROUND_MAX * ROUND_FIELDS };
+
+/* What probes are: datagrams, SYNs, or echo requests by one of the two kinds of sockets. */
+typedef enum { BY_UDP = 0, BY_TCP = 1, BY_PING_SOCKET = 2, BY_RAW_SOCKET = 3 } probe_way;
 
 /* Who answered a probe. */
 typedef enum { ROUTER_ANSWERED = 0, TARGET_ANSWERED = 1, FAILED_HERE = 2, NOBODY_ANSWERED = 3 } answer_kind;
@@ -50,11 +55,13 @@ typedef struct flow_watch flow_watch;
 
 typedef struct flow {
   int family;
+  probe_way way;
   bool tcp;
   struct sockaddr_storage target;
   socklen_t target_length;
-  uint16_t source_port; /* network order */
-  uint8_t question[QUESTION_MAX]; /* the payload of datagrams; its first bytes differ between probes */
+  uint16_t source_port; /* network order; of echo requests: their id */
+  uint16_t sequence; /* of the last echo request */
+  uint8_t question[QUESTION_MAX]; /* the payload; its first bytes differ between probes */
   size_t question_length;
 
   int fd; /* -1 = not open */
@@ -95,6 +102,24 @@ int send_flow_probe(flow *one, int ttl);
  * about the socket, or 0 immediately after sending.
  */
 bool read_answer(flow *one, uint32_t events, probe_answer *answer);
+
+/* flow_probe.c: sends a packet of two parts with a TTL; the first one may be empty. 0 or an errno. */
+int send_parts(flow *one, int ttl, struct iovec parts[2]);
+
+/* flow_echo.c: whether probes are echo requests. */
+bool is_echo(const flow *one);
+
+/* flow_echo.c: opens the socket. 0 or an errno. */
+int open_echo_flow(flow *one);
+
+/* flow_echo.c: sends an echo request. 0 or an errno. */
+int send_echo_probe(flow *one, int ttl);
+
+/* flow_echo.c: whether a message quotes another packet than the request in flight. */
+bool is_other_echo(const flow *one, const icmp_message *message);
+
+/* flow_echo.c: reads the reply to the request in flight; false if there is none yet. */
+bool read_echo_reply(const flow *one, uint64_t now_ns, probe_answer *answer);
 
 /* flow_probe.c: gives up the connection of a probe by TCP, so that its socket and port can be used again. */
 void give_up_probe(flow *one);

@@ -3,7 +3,8 @@
  *
  * A probe by TCP is the SYN of a connection, which is given up as soon as it is answered. Since Linux 5.8, an
  * unprivileged user learns which router dropped it. The kernel itself ignores late messages about earlier SYNs, whose
- * sequence numbers differ. A probe by UDP is one datagram, and its mark tells late messages apart.
+ * sequence numbers differ. A probe by UDP is one datagram, and its mark tells late messages apart. flow_echo.c has those
+ * by ICMP.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "../clock.h"
 #include "flow.h"
-#include "icmp_message.h"
+#include "../icmp_message.h"
 
 static bool is_v4(const flow *one) { return one->family == AF_INET; }
 
@@ -99,9 +100,7 @@ static int send_syn(flow *one, int ttl) {
   return one->refused == ECONNREFUSED || one->refused == EHOSTUNREACH ? 0 : one->refused;
 }
 
-static int send_datagram(flow *one, int ttl) {
-  int error = one->fd < 0 ? open_socket(one) : 0;
-  if (error != 0) return error;
+int send_parts(flow *one, int ttl, struct iovec parts[2]) {
   union {
     struct cmsghdr header;
     uint8_t bytes[CMSG_SPACE(sizeof(int))];
@@ -111,15 +110,13 @@ static int send_datagram(flow *one, int ttl) {
   control.header.cmsg_type = is_v4(one) ? IP_TTL : IPV6_HOPLIMIT;
   control.header.cmsg_len = CMSG_LEN(sizeof ttl);
   memcpy(CMSG_DATA(&control.header), &ttl, sizeof ttl);
-  /* The mark. */
-  if (++one->question[1] == 0) one->question[0]++;
-  struct iovec vector = {one->question, one->question_length};
   const struct msghdr message = {
-      .msg_iov = &vector,
-      .msg_iovlen = 1,
+      .msg_iov = parts,
+      .msg_iovlen = 2,
       .msg_control = &control,
       .msg_controllen = sizeof control,
   };
+  int error = 0;
   /* A message about an earlier probe makes one call fail. */
   for (int tries = 0; tries < 4; tries++) {
     one->sent_ns = clock_ns(CLOCK_MONOTONIC);
@@ -129,10 +126,23 @@ static int send_datagram(flow *one, int ttl) {
   return error;
 }
 
-int send_flow_probe(flow *one, int ttl) { return one->tcp ? send_syn(one, ttl) : send_datagram(one, ttl); }
+static int send_datagram(flow *one, int ttl) {
+  int error = one->fd < 0 ? open_socket(one) : 0;
+  if (error != 0) return error;
+  /* The mark. */
+  if (++one->question[1] == 0) one->question[0]++;
+  struct iovec parts[2] = {{NULL, 0}, {one->question, one->question_length}};
+  return send_parts(one, ttl, parts);
+}
+
+int send_flow_probe(flow *one, int ttl) {
+  if (is_echo(one)) return send_echo_probe(one, ttl);
+  return one->tcp ? send_syn(one, ttl) : send_datagram(one, ttl);
+}
 
 /* A message is late if it quotes enough of another datagram than the one in flight. */
 static bool is_late(const flow *one, const icmp_message *message) {
+  if (is_echo(one)) return is_other_echo(one, message);
   return !one->tcp && message->quoted_length >= MARK && memcmp(message->quoted, one->question, MARK) != 0;
 }
 
@@ -185,6 +195,7 @@ bool read_answer(flow *one, uint32_t events, probe_answer *answer) {
   if (read_message(one, now_ns, answer)) return true;
   if (events == 0 && one->refused == 0) return false;
   if (one->tcp) return read_handshake(one, answer);
+  if (is_echo(one)) return read_echo_reply(one, now_ns, answer);
   if (!read_datagram(one)) return false;
   answer->kind = TARGET_ANSWERED;
   return true;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "flow.h"
-#include "icmp_message.h"
+#include "../icmp_message.h"
 
 static void end_round(flow *one, int error) {
   /* Or the kernel would repeat an unanswered SYN. */

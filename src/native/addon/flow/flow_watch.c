@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "../clock.h"
 #include "flow.h"
 
 enum { EVENTS_PER_TURN = 64 };
