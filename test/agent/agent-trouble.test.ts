@@ -57,6 +57,20 @@ describe('a service in trouble', () => {
     }, 'an empty outbox');
   });
 
+  test('a call that is never answered is made again before other agents repeat its runs', async () => {
+    const leaseSeconds = 9;
+    const peer = await startPeer({ leaseSeconds });
+    await startAgent();
+    let times = 0;
+    peer.misbehave('results', () => {
+      times += 1;
+      return times === 1;
+    });
+    peer.add(tcpJob(await target()));
+    await until(() => finals().length === 1, 'a final result within the lease', leaseSeconds * 1000);
+    expect(times).toBe(2);
+  });
+
   test('a lost response causes a duplicate report, not a second result', async () => {
     const peer = await startPeer();
     await startAgent();

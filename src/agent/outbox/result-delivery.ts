@@ -2,13 +2,22 @@ import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { ResponseOf } from '../../protocol/routes.ts';
 import { isRefusedContent, isRefusedOnTheWay, type ServiceClient } from '../link/client.ts';
+import type { Hello } from '../link/session.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { createBatchSize } from './batch-size.ts';
 import type { Outbox } from './outbox.ts';
 import type { Batch } from './segments.ts';
 import { reducedForms } from './reduced.ts';
 
-const callTimeoutMs = 60_000;
+/**
+ * A call that stays unanswered is made again while the leases of its runs last, or other agents repeat these runs. A run ends up
+ * to one renewal after its lease was renewed.
+ */
+const leasePart = 2 / 3;
+const leastAnswerMs = 5_000;
+const longestAnswerMs = 60_000;
+/** A slow line gets more time for a large request: 16 kB a second are enough. */
+const leastBytesPerMs = 16;
 /** Other results that are tried before a refused one is set aside. */
 const maxProbes = 3;
 
@@ -21,7 +30,7 @@ type Item = ResponseOf<'results'>['items'][number];
  * If that is refused too, another result shows whether anything passes; only then the refused one is set aside.
  */
 export type ResultDelivery = (
-  agentId: string,
+  hello: Pick<Hello, 'agentId' | 'leaseSeconds'>,
   batch: Pick<Batch, 'payloads' | 'following'>,
 ) => Promise<{ count: number; error: unknown }>;
 
@@ -36,6 +45,7 @@ export function createResultDelivery(options: {
   settled?: (payload: Buffer) => void;
 }): ResultDelivery {
   const { outbox, client, log, metrics, signal } = options;
+  let leaseSeconds = 30;
 
   /** Sends one request. Resolves when the service has processed all results in it. */
   const send = async (agentId: string, payloads: Buffer[]): Promise<void> => {
@@ -44,10 +54,9 @@ export function createResultDelivery(options: {
 
   const request = async (agentId: string, payloads: Buffer[]): Promise<Item[]> => {
     const sentAt = performance.now();
-    const answer = await client.call('results', requestBody(agentId, payloads), {
-      timeoutMs: callTimeoutMs,
-      signal: signal,
-    });
+    const body = requestBody(agentId, payloads);
+    const timeoutMs = answerMs(leaseSeconds, body.length);
+    const answer = await client.call('results', body, { timeoutMs, signal });
     metrics.histograms.result_upload_seconds.observe((performance.now() - sentAt) / 1000);
     if (answer === null || answer.items.length !== payloads.length) {
       const text = `results: ${payloads.length} sent, ${answer?.items.length ?? 0} answered`;
@@ -109,7 +118,9 @@ export function createResultDelivery(options: {
   };
 
   const size = createBatchSize();
-  return async (agentId, { payloads, following }) => {
+  return async (hello, { payloads, following }) => {
+    const { agentId } = hello;
+    ({ leaseSeconds } = hello);
     let count = 0;
     /** Whether a result that comes later gets through. It is sent again in its turn; the service stores it once. */
     const othersPass = async (): Promise<boolean> => {
@@ -145,6 +156,12 @@ export function createResultDelivery(options: {
     }
     return { count, error: null };
   };
+}
+
+/** How long a request of this size may take. */
+function answerMs(leaseSeconds: number, bytes: number): number {
+  const ownMs = Math.max(leastAnswerMs, leaseSeconds * 1000 * leasePart);
+  return Math.round(Math.min(longestAnswerMs, ownMs + bytes / leastBytesPerMs));
 }
 
 function isRefused(error: unknown): error is ServiceError {

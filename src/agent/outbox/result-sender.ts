@@ -7,7 +7,7 @@ import type { Outbox } from './outbox.ts';
 import { createResultDelivery } from './result-delivery.ts';
 import type { Batch } from './segments.ts';
 import type { ServiceClient } from '../link/client.ts';
-import type { Session } from '../link/session.ts';
+import type { Hello, Session } from '../link/session.ts';
 
 /** Sends the outbox's results to the service: one batch in flight, oldest first, until each is acknowledged. */
 export type ResultSender = {
@@ -68,8 +68,8 @@ export function createResultSender(options: {
     wake?.();
   });
 
-  const handle = async (batch: Batch, agentId: string): Promise<unknown> => {
-    const { count, error } = await deliver(agentId, batch);
+  const handle = async (batch: Batch, hello: Hello): Promise<unknown> => {
+    const { count, error } = await deliver(hello, batch);
     await batch.acknowledge(count);
     if (count > 0) progressAt = performance.now();
     return error;
@@ -87,7 +87,7 @@ export function createResultSender(options: {
       return 0;
     }
     const sentAt = performance.now();
-    const error = await handle(batch, hello.agentId);
+    const error = await handle(batch, hello);
     if (error === null) {
       const remainingMs = gatherMs - (performance.now() - sentAt);
       if (remainingMs > 0 && !isFlushing) await pause(remainingMs, stopped.signal);
