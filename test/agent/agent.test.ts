@@ -323,6 +323,17 @@ describe('leases', () => {
     expect(renewals()).toBe(then);
     expect(peer.results).toEqual([]);
   });
+
+  test('a job that is handed out again voids the older run, and the log says so', async () => {
+    const peer = await startPeer({ renewSeconds: 0.1 });
+    await startAgent();
+    const { jobId } = peer.add(tcpJob(await target(true), { request: { data: 'x' } }));
+    await until(() => peer.calls.some(({ route }) => route === 'renew'), 'a renewal of the first run');
+    const again = peer.add(tcpJob(await target(), { jobId }));
+    await until(() => finals().length === 1, 'the result of the later run');
+    expect(finals()[0]).toMatchObject({ jobId, leaseToken: again.leaseToken, status: 'passed' });
+    expect(lines.filter((line) => line.includes('lease lost and the job received again'))).toHaveLength(1);
+  });
 });
 
 describe('secrets', () => {

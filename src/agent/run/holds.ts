@@ -43,8 +43,11 @@ export type Holds = {
   abortAll: (code: JobAborted['code']) => number;
 };
 
-/** Creates an empty set of holds. `onEnd` is called after each hold ends. */
-export function createHolds(onEnd: () => void = () => undefined): Holds {
+/** Creates an empty set of holds. `onEnd` is called after each hold ends, `onVoid` when the service hands out a held job again. */
+export function createHolds(
+  onEnd: () => void = () => undefined,
+  onVoid: (jobId: string) => void = () => undefined,
+): Holds {
   const holds = new Map<string, Hold>();
   let leaving = false;
 
@@ -72,8 +75,12 @@ export function createHolds(onEnd: () => void = () => undefined): Holds {
       },
     };
     // The service handed out the same job again: the older lease is void, even if the older run continues.
-    holds.get(jobId)?.abort('lease-lost');
+    const older = holds.get(jobId);
     holds.set(jobId, entry);
+    if (older !== undefined) {
+      onVoid(jobId);
+      older.abort('lease-lost');
+    }
     return entry;
   };
 

@@ -54,7 +54,9 @@ export function createLeases(options: LeaseOptions): Leases {
     for (const resolve of idle) resolve();
     idle = [];
   };
-  const holds = createHolds(settle);
+  const holds = createHolds(settle, (jobId) => {
+    options.log.warn({ jobId }, 'lease lost and the job received again; the older run is aborted');
+  });
   const renewals = createRenewals({ ...options, holds, stopped: stopped.signal });
 
   return {
