@@ -1,6 +1,6 @@
 /**
  * Loaded before the program (`--import`): writes what keeps it busy to the folder CHAOS_RESOURCES, every 5 s as PID.json. Once a
- * minute it counts all timers in memory, which collects garbage first: the heap that is left then is what the program holds.
+ * minute it counts all timers in memory, which collects garbage first: the memory that is left then is what the program holds.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,11 +14,17 @@ if (folder !== undefined) {
   let held = {};
   setInterval(() => {
     const active = process.getActiveResourcesInfo();
-    if (rounds % 12 === 0 && v8.queryObjects !== undefined)
+    if (rounds % 12 === 0 && v8.queryObjects !== undefined) {
+      const timers = v8.queryObjects(Timeout, { format: 'count' });
+      const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
       held = {
-        timers: v8.queryObjects(Timeout, { format: 'count' }),
-        heapMb: process.memoryUsage().heapUsed / 1024 ** 2,
+        timers,
+        heapMb: heapUsed / 1024 ** 2,
+        externalMb: external / 1024 ** 2,
+        heapSizeMb: heapTotal / 1024 ** 2,
+        nativeMb: (rss - heapTotal - external) / 1024 ** 2,
       };
+    }
     rounds += 1;
     const sample = {
       ...held,
