@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { createSmallDisk } from '../helpers/small-disk.ts';
 import { postgresBinaries, startPostgres, type Postgres } from '../helpers/service/postgres.ts';
-import type { Job, LoggedNotification, StoredResult } from './facts.ts';
+import type { Delivery, Job, LoggedNotification, StoredResult } from './facts.ts';
 import { sleep, until } from './programs.ts';
 
 /** A real PostgreSQL server that faults befall, and the oracle's own record of jobs in it. */
@@ -16,6 +16,8 @@ export type ChaosDatabase = {
   /** Triggers keep each job, each run to follow and each notification that there ever was; call it when the service has made its tables. */
   record: () => Promise<void>;
   jobs: () => Promise<Job[]>;
+  /** Each time that a job was handed out. */
+  deliveries: () => Promise<Delivery[]>;
   results: () => Promise<StoredResult[]>;
   /** The log of notifications, in the order in which they were raised. */
   logged: () => Promise<LoggedNotification[]>;
@@ -117,14 +119,20 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
     query,
     record: async () => {
       await query(`
-        create table if not exists oracle_jobs (id uuid primary key, check_id uuid, due_at timestamptz, deliveries integer, tokens integer, session_id uuid);
+        create table if not exists oracle_jobs (id uuid primary key, check_id uuid, due_at timestamptz, session_id uuid);
+        create table if not exists oracle_deliveries (token uuid, job_id uuid, check_id uuid, agent_id uuid, at timestamptz,
+          primary key (token, job_id));
         create or replace function oracle_note() returns trigger language plpgsql as $$ begin
-          insert into oracle_jobs values (new.id, new.check_id, new.due_at, new.deliveries, cardinality(new.past_tokens) + 1, new.session_id)
-          on conflict (id) do update set deliveries = greatest(oracle_jobs.deliveries, excluded.deliveries),
-            tokens = greatest(oracle_jobs.tokens, excluded.tokens);
+          insert into oracle_jobs values (new.id, new.check_id, new.due_at, new.session_id) on conflict do nothing;
+          if new.lease_token is not null then
+            insert into oracle_deliveries values (new.lease_token, new.id, new.check_id, new.agent_id, clock_timestamp())
+            on conflict do nothing;
+          elsif tg_op = 'UPDATE' and old.lease_token is not null and not old.lease_token = any(new.past_tokens) then
+            delete from oracle_deliveries where token = old.lease_token and job_id = new.id;
+          end if;
           return null; end $$;
         drop trigger if exists oracle on jobs;
-        create trigger oracle after insert or update of deliveries, past_tokens on jobs for each row execute function oracle_note();
+        create trigger oracle after insert or update of lease_token on jobs for each row execute function oracle_note();
         create table if not exists oracle_followed (place bigint primary key, result_id uuid);
         create or replace function oracle_follow() returns trigger language plpgsql as $$ begin
           insert into oracle_followed values (new.id, new.result_id); return null; end $$;
@@ -135,19 +143,25 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
           insert into oracle_notifications (id) values (new.id); return null; end $$;
         drop trigger if exists oracle on alert_notifications;
         create trigger oracle after insert on alert_notifications for each row execute function oracle_raise();
-        insert into oracle_jobs select id, check_id, due_at, deliveries, cardinality(past_tokens) + 1, session_id from jobs on conflict do nothing`);
+        insert into oracle_jobs select id, check_id, due_at, session_id from jobs on conflict do nothing`);
     },
     jobs: async () =>
       (
-        await query<{ id: string; check_id: string; due_at: Date; deliveries: number; tokens: number }>(
-          'select * from oracle_jobs',
+        await query<{ id: string; check_id: string; due_at: Date }>(
+          'select id, check_id, due_at from oracle_jobs',
+        )
+      ).map((row) => ({ id: row.id, checkId: row.check_id, dueAt: row.due_at.getTime() })),
+    deliveries: async () =>
+      (
+        await query<{ token: string; job_id: string; check_id: string; agent_id: string; at: Date }>(
+          'select token, job_id, check_id, agent_id, at from oracle_deliveries',
         )
       ).map((row) => ({
-        id: row.id,
+        jobId: row.job_id,
         checkId: row.check_id,
-        dueAt: row.due_at.getTime(),
-        deliveries: row.deliveries,
-        tokens: row.tokens,
+        token: row.token,
+        agentId: row.agent_id,
+        at: row.at.getTime(),
       })),
     results: async () =>
       (
@@ -155,6 +169,7 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
           id: string;
           check_id: string;
           job_id: string | null;
+          lease_token: string | null;
           result_type: 'FINAL' | 'ATTEMPT';
           status: string;
           started_at: Date;
@@ -162,13 +177,14 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
           reason: StoredResult['reason'];
           details: { count: number; from: string; to: string; reason: string } | null;
         }>(
-          `select id, check_id, job_id, result_type, status, started_at, stopped_at, reason, body->'details' as details
+          `select id, check_id, job_id, lease_token, result_type, status, started_at, stopped_at, reason, body->'details' as details
            from check_results`,
         )
       ).map((row) => ({
         id: row.id,
         checkId: row.check_id,
         jobId: row.job_id,
+        token: row.lease_token,
         resultType: row.result_type,
         status: row.status,
         startedAt: row.started_at.getTime(),

@@ -20,13 +20,22 @@ export type ChaosCheck = {
 /** A probe as its target saw it. A trace is several: one connection for each query, and for hops beyond the target. */
 export type Probe = { check: string; at: number };
 
-/** A job as the queue took it, and how often it was handed out. */
-export type Job = { id: string; checkId: string; dueAt: number; deliveries: number; tokens: number };
+/** A job as the queue took it. */
+export type Job = { id: string; checkId: string; dueAt: number };
 
+/** A job that was handed out to an agent. A lease that was taken back before the answer was sent is none. */
+export type Delivery = { jobId: string; checkId: string; token: string; agentId: string; at: number };
+
+/** Names a delivery among those of all jobs. */
+export const deliveryKey = (jobId: string, token: string): string => `${jobId} ${token}`;
+
+/** A result as the service stored it. */
 export type StoredResult = {
   id: string;
   checkId: string;
   jobId: string | null;
+  /** Of the delivery that it came from. */
+  token: string | null;
   resultType: 'FINAL' | 'ATTEMPT';
   status: string;
   startedAt: number;
@@ -68,6 +77,13 @@ export type Facts = {
   to: number;
   probes: readonly Probe[];
   jobs: readonly Job[];
+  deliveries: readonly Delivery[];
+  /** Deliveries whose result the service answered as superseded, as deliveryKey names them. */
+  superseded: ReadonlySet<string>;
+  /** Agents that were killed, and when. */
+  deaths: ReadonlyMap<string, number>;
+  /** JOB AGENT: runs that an agent gave up because it had lost the lease. */
+  givenUp: ReadonlySet<string>;
   results: readonly StoredResult[];
   /** Alerts are judged up to here: the results and the notifications that were there before anything was read. */
   settledAt: number;
@@ -90,6 +106,8 @@ export type Excuses = {
   repeated?: boolean;
   /** Notifications may be left out that the log calls superseded: their try had failed, and a newer one replaced them. */
   dropped?: boolean;
+  /** What agents had not sent yet may be lost without their death: a run that was delivered explains its probe. */
+  unreported?: boolean;
   /** Targets on the way of this time cannot be judged: their own fault was the scenario's. */
   unsure?: (at: number) => boolean;
 };

@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { closer, listen } from '../../src/targets/tcp-target.ts';
+import { deliveryKey } from './facts.ts';
 
 /** What stands between agents and services: a reverse proxy over all replicas, and the faults of the way. */
 
@@ -27,6 +28,8 @@ export type Front = {
   setFault: (fault: (request: IncomingMessage) => Fault | null) => void;
   /** How often each fault was done. */
   counts: Map<string, number>;
+  /** Deliveries whose result a service has answered as superseded, even if the answer was lost on the way. */
+  superseded: Set<string>;
   close: () => Promise<void>;
 };
 
@@ -41,12 +44,34 @@ function garble(answer: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+/** What a service answered to each result of a request; nothing if the answer is no such list. */
+function noteSuperseded(request: Buffer, answer: Buffer, superseded: Set<string>): void {
+  try {
+    const { results } = JSON.parse(request.toString()) as {
+      results: { jobId: string; leaseToken: string }[];
+    };
+    const { items } = JSON.parse(answer.toString()) as { items: { outcome: string }[] };
+    for (const [index, { jobId, leaseToken }] of results.entries())
+      if (items[index]?.outcome === 'superseded') superseded.add(deliveryKey(jobId, leaseToken));
+  } catch {
+    // A fault has spoiled it, or the service refused it.
+  }
+}
+
 export async function startFront(options: { host?: string } = {}): Promise<Front> {
   const agent = new Agent({ keepAlive: false });
   let replicas: readonly number[] = [];
   let turn = 0;
   let choose: (request: IncomingMessage) => Fault | null = () => null;
   const counts = new Map<string, number>();
+  const superseded = new Set<string>();
+
+  const watch = (path: string | undefined, body: Buffer, answer: IncomingMessage) => {
+    if (path !== '/agent/v1/results') return;
+    const chunks: Buffer[] = [];
+    answer.on('data', (chunk: Buffer) => chunks.push(Buffer.from(chunk)));
+    answer.on('end', () => noteSuperseded(body, Buffer.concat(chunks), superseded));
+  };
 
   function pass(request: IncomingMessage, body: Buffer, response: ServerResponse, fault: Fault | null): void {
     const port = replicas[(turn += 1) % Math.max(1, replicas.length)];
@@ -54,6 +79,7 @@ export async function startFront(options: { host?: string } = {}): Promise<Front
     const upstream = httpRequest(
       { host: '127.0.0.1', port, agent, method: request.method, path: request.url, headers: request.headers },
       (answer) => {
+        watch(request.url, body, answer);
         if (fault === 'lose answer') {
           answer.resume();
           answer.on('end', () => response.destroy());
@@ -110,7 +136,10 @@ export async function startFront(options: { host?: string } = {}): Promise<Front
             path: request.url,
             headers: request.headers,
           },
-          (answer) => answer.resume().on('end', () => pass(request, body, response, null)),
+          (answer) => {
+            watch(request.url, body, answer);
+            answer.resume().on('end', () => pass(request, body, response, null));
+          },
         );
         first.on('error', () => response.destroy());
         first.end(body);
@@ -128,6 +157,7 @@ export async function startFront(options: { host?: string } = {}): Promise<Front
     setReplicas: (ports) => void (replicas = ports),
     setFault: (fault) => void (choose = fault),
     counts,
+    superseded,
     close: async () => {
       await close();
       agent.destroy();

@@ -84,7 +84,7 @@ for (const scenario of wanted.length > 0 ? wanted : scenarios) {
     const row =
       `${scenario.name.padEnd(24)} due ${String(verdict.due).padStart(5)}  probes ${String(verdict.probes).padStart(5)}` +
       `  lost ${verdict.lost}  doubled ${verdict.doubled}  missed ${verdict.missed}  errored ${verdict.errored}` +
-      `  alerts ${verdict.alerts}  false ${verdict.falseAlerts}  wrong ${verdict.violations.length}  (${seconds} s)`;
+      `  repeated ${verdict.repeated}  alerts ${verdict.alerts}  false ${verdict.falseAlerts}  wrong ${verdict.violations.length}  (${seconds} s)`;
     rows.push(row);
     console.log(`   ${row}`);
     if (values.out !== undefined)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { apiOf, type Api } from '../e2e/program.ts';
+import { createAgentFacts, type AgentFacts } from './agent-log.ts';
 import { startDatabase, type ChaosDatabase } from './database.ts';
 import { makeChecks, type CheckOptions } from './checks.ts';
 import type { ChaosCheck, Facts } from './facts.ts';
@@ -24,6 +25,7 @@ export type World = {
   receiver: Receiver;
   checks: ChaosCheck[];
   heartbeats: Heartbeats;
+  agentFacts: AgentFacts;
   api: Api;
   replicas: (Running | null)[];
   agents: (Running | null)[];
@@ -153,6 +155,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       logFile: join(folder, `agent-${index}.log`),
     });
     agents[index] = running;
+    world.agentFacts.follow(running);
     await until(
       () => !running.isRunning() || running.stderr().includes('"healthUrl"'),
       `agent ${index} to start; it says\n${running.stderr()}`,
@@ -168,6 +171,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     receiver,
     checks: [],
     heartbeats: noHeartbeats(),
+    agentFacts: createAgentFacts(),
     api: apiOf('', apiKey),
     replicas,
     agents,
@@ -230,6 +234,7 @@ async function settle(world: World, from: number, to: number): Promise<Facts> {
     // Results first: a run may begin and end between the two, and its result would belong to no job.
     const results = await world.database.results();
     const jobs = await world.database.jobs();
+    const { deaths, givenUp } = world.agentFacts;
     const facts: Facts = {
       checks: world.checks,
       heartbeats: world.heartbeats.checks,
@@ -238,6 +243,10 @@ async function settle(world: World, from: number, to: number): Promise<Facts> {
       to,
       probes: [...world.targets.probes],
       jobs,
+      deliveries: await world.database.deliveries(),
+      superseded: world.front.superseded,
+      deaths,
+      givenUp,
       results,
       settledAt,
       notifications: world.receiver.notifications.filter(({ at }) => at < settledAt),

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { ChaosCheck, Facts, LoggedNotification, Notification, StoredResult } from '../facts.ts';
+import {
+  deliveryKey,
+  type ChaosCheck,
+  type Delivery,
+  type Facts,
+  type LoggedNotification,
+  type Notification,
+  type StoredResult,
+} from '../facts.ts';
 import { examplesOf, judge, momentsOf } from './judge.ts';
 
 /** The oracle must be able to say no: each rule is broken once. */
@@ -21,6 +29,7 @@ function result(due: number, fields: Partial<StoredResult> = {}): StoredResult {
     id: `r${due}`,
     checkId: check.id,
     jobId: `j${due}`,
+    token: `t${due}`,
     resultType: 'FINAL',
     status: 'passed',
     startedAt: due + 30,
@@ -49,6 +58,15 @@ const logged = (type: string, fields: Partial<LoggedNotification> = {}): LoggedN
   ...fields,
 });
 
+const delivered = (due: number, fields: Partial<Delivery> = {}): Delivery => ({
+  jobId: `j${due}`,
+  checkId: check.id,
+  token: `t${due}`,
+  agentId: 'a1',
+  at: due + 20,
+  ...fields,
+});
+
 /** Three runs without a fault. */
 function facts(fields: Partial<Facts> = {}): Facts {
   return {
@@ -58,7 +76,11 @@ function facts(fields: Partial<Facts> = {}): Facts {
     from: start,
     to: start + 30_000,
     probes: dues.map((due) => ({ check: 'url-0', at: due + 40 })),
-    jobs: dues.map((due) => ({ id: `j${due}`, checkId: check.id, dueAt: due, deliveries: 1, tokens: 1 })),
+    jobs: dues.map((due) => ({ id: `j${due}`, checkId: check.id, dueAt: due })),
+    deliveries: dues.map((due) => delivered(due)),
+    superseded: new Set(),
+    deaths: new Map(),
+    givenUp: new Set(),
     results: dues.map((due) => result(due)),
     settledAt: start + 3_600_000,
     notifications: [],
@@ -271,46 +293,87 @@ describe('heartbeats', () => {
   });
 });
 
-test('a probe of an agent that died belongs to the delivery that it did not finish', () => {
-  const jobs = facts().jobs.map((job) => (job.dueAt === first ? { ...job, deliveries: 2 } : job));
+describe('probes of runs that were made again', () => {
+  const again = first + 8_000;
   const results = [
-    result(first, { startedAt: first + 8_000, stoppedAt: first + 8_020 }),
+    result(first, { token: 'second token', startedAt: again, stoppedAt: again + 20 }),
     result(second),
     result(third),
   ];
   const probes = [
     { check: 'url-0', at: first + 40 },
-    { check: 'url-0', at: first + 8_010 },
+    { check: 'url-0', at: again + 10 },
   ];
-  expect(judge(facts({ jobs, results, probes })).violations).toEqual([]);
-  expect(judge(facts({ results, probes })).violations).toHaveLength(1);
+  const deliveries = [
+    ...facts().deliveries,
+    delivered(first, { token: 'second token', agentId: 'a2', at: again - 30 }),
+  ];
+  const twice = { deliveries, results, probes };
+  const superseded = new Set([deliveryKey(`j${first}`, `t${first}`)]);
+  const noResult = [expect.stringMatching(/^url-0: the probe at .* has no result \(job /)];
+
+  test('need an explanation, even if the run was delivered again', () => {
+    expect(judge(facts(twice)).violations).toEqual(noResult);
+    expect(judge(facts(twice), { unreported: true })).toMatchObject({ repeated: 1, violations: [] });
+  });
+
+  test('are explained by an answer that their result came too late', () => {
+    expect(judge(facts({ ...twice, superseded }))).toMatchObject({ repeated: 1, violations: [] });
+    // Each delivery explains one probe, and none before it.
+    const more = [...probes, { check: 'url-0', at: first + 3_000 }];
+    expect(judge(facts({ ...twice, superseded, probes: more })).violations).toEqual(noResult);
+    const late = deliveries.map((one) => (one.token === `t${first}` ? { ...one, at: first + 5_000 } : one));
+    expect(judge(facts({ ...twice, superseded, deliveries: late })).violations).toHaveLength(1);
+  });
+
+  test('are explained by the death of their agent soon after', () => {
+    const deadAt = (id: string, at: number) =>
+      judge(facts({ ...twice, deaths: new Map([[id, at]]) })).violations;
+    expect(deadAt('a1', first + 100)).toEqual([]);
+    expect(deadAt('a2', first + 100)).toEqual(noResult);
+    expect(deadAt('a1', first + 100_000)).toEqual(noResult);
+    expect(deadAt('a1', first - 5_000)).toEqual(noResult);
+  });
+
+  test('are explained by a lease that their agent had lost', () => {
+    expect(judge(facts({ ...twice, givenUp: new Set([`j${first} a1`]) })).violations).toEqual([]);
+    expect(judge(facts({ ...twice, givenUp: new Set([`j${first} a2`]) })).violations).toEqual(noResult);
+  });
+
+  test('are not explained by a delivery whose result is stored', () => {
+    const stray = [{ check: 'url-0', at: second + 4_000 }];
+    const stored = new Set([deliveryKey(`j${second}`, `t${second}`)]);
+    expect(judge(facts({ probes: stray, superseded: stored })).violations).toEqual(noResult);
+  });
 });
 
 test('the connections of a trace are one probe, and those of a trace without a result are found', () => {
   const trace: ChaosCheck = { ...check, kind: 'traceroute', name: 'traceroute-0' };
   const connections = (at: number) =>
     [0, 3, 60, 64].map((later) => ({ check: 'traceroute-0', at: at + later }));
-  const jobs = facts().jobs.map((job) => (job.dueAt === first ? { ...job, deliveries: 2 } : job));
   const results = [
-    result(first, { startedAt: first + 5_000, stoppedAt: first + 5_100 }),
+    result(first, { token: 'second token', startedAt: first + 5_000, stoppedAt: first + 5_100 }),
     result(second),
     result(third),
   ];
+  const superseded = new Set([deliveryKey(`j${first}`, `t${first}`)]);
   const seen = [first + 40, first + 5_010, second + 40, third + 40];
-  const whole = { checks: [trace], jobs, results, probes: seen.flatMap(connections) };
+  const whole = { checks: [trace], superseded, results, probes: seen.flatMap(connections) };
   expect(judge(facts(whole))).toMatchObject({ probes: 4, violations: [] });
   const more = [...seen, third + 6_000].flatMap(connections);
   expect(judge(facts({ ...whole, probes: more })).violations).toEqual([
-    expect.stringMatching(/^traceroute-0: the probe at .* has no result$/),
+    expect.stringMatching(/^traceroute-0: the probe at .* has no result/),
   ]);
 });
 
-test('a probe of a run that ended as missed belongs to the delivery whose result was lost', () => {
+test('a probe of a run that ended as missed needs a delivery whose result is known to be lost', () => {
   const results = [result(first), missedRecord(second, second, 1), result(third)];
   const excuses = { missed: (due: number) => due === second };
-  expect(judge(facts({ results }), excuses).violations).toEqual([]);
-  const jobs = facts().jobs.map((job) => (job.dueAt === second ? { ...job, deliveries: 0 } : job));
-  expect(judge(facts({ results, jobs }), excuses).violations).toHaveLength(1);
+  const deaths = new Map([['a1', second + 100]]);
+  expect(judge(facts({ results, deaths }), excuses).violations).toEqual([]);
+  expect(judge(facts({ results }), excuses).violations).toHaveLength(1);
+  const deliveries = [delivered(first), delivered(third)];
+  expect(judge(facts({ results, deaths, deliveries }), excuses).violations).toHaveLength(1);
 });
 
 test('of many violations of one kind, the first are shown and the others counted', () => {

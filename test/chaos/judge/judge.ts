@@ -1,4 +1,12 @@
-import type { ChaosCheck, Excuses, Facts, Job, Probe, StoredResult } from '../facts.ts';
+import {
+  deliveryKey,
+  type ChaosCheck,
+  type Delivery,
+  type Excuses,
+  type Facts,
+  type Probe,
+  type StoredResult,
+} from '../facts.ts';
 import { judgeAlerts } from './alerts.ts';
 import { judgeHeartbeat } from './heartbeats.ts';
 
@@ -17,6 +25,8 @@ export type Verdict = {
   /** Notifications of a failure that no target had. */
   falseAlerts: number;
   alerts: number;
+  /** Probes of runs that were made again; what became of their results is known. */
+  repeated: number;
   /** Everything that is wrong, a line each. */
   violations: string[];
 };
@@ -34,6 +44,7 @@ export const noVerdict = (): Verdict => ({
   errored: 0,
   falseAlerts: 0,
   alerts: 0,
+  repeated: 0,
   violations: [],
 });
 
@@ -44,7 +55,7 @@ export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
   const resultsOf = grouped(facts.results, ({ checkId }) => checkId);
   const probesOf = grouped(facts.probes, ({ check }) => check);
   const notificationsOf = grouped(facts.notifications, ({ checkId }) => checkId);
-  const jobsOf = grouped(facts.jobs, ({ checkId }) => checkId);
+  const deliveriesOf = grouped(facts.deliveries, ({ checkId }) => checkId);
   for (const check of facts.checks) {
     const results = resultsOf.get(check.id) ?? [];
     const probes = runsSeen(check, probesOf.get(check.name) ?? []);
@@ -52,7 +63,8 @@ export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
     judgeMoments(check, results, { facts, excuses, verdict, dueOfJob });
     judgeProbes(check, probes, {
       facts,
-      jobs: jobsOf.get(check.id) ?? [],
+      excuses,
+      deliveries: (deliveriesOf.get(check.id) ?? []).toSorted((a, b) => a.at - b.at),
       results,
       verdict,
     });
@@ -207,34 +219,56 @@ function runsSeen(check: ChaosCheck, probes: readonly Probe[]): Probe[] {
   return inOrder.filter(({ at }, index) => at - (inOrder[index - 1]?.at ?? -Infinity) > traceGapMs);
 }
 
+/** Longest time from a delivery to its probe: a run may wait for a slot, or repeat what the agent's own delay has spoiled. */
+const deliveredMs = 90_000;
+/** Longest time from a probe to the death that keeps its result from being sent: results are written within milliseconds. */
+const dyingMs = 60_000;
+
 type ProbesContext = {
   facts: Facts;
-  jobs: readonly Job[];
+  excuses: Excuses;
+  deliveries: readonly Delivery[];
   results: readonly StoredResult[];
   verdict: Verdict;
 };
 
-/** Every probe that a target saw belongs to a result, or to an earlier delivery of a run that has one. */
+/**
+ * Every probe that a target saw belongs to a stored result, or to a delivery of its own whose result is known not to count:
+ * the service answered that another one had come first, or its agent was killed, or its agent gave the run up.
+ */
 function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: ProbesContext): void {
-  const { facts, results, verdict } = context;
+  const { facts, excuses, results, verdict } = context;
   const runs = results.filter(({ missed }) => missed === null);
-  const reported = new Set(runs.map(({ jobId }) => jobId));
-  // Each delivery may have probed, and one of them made the result: of a run that ended as missed, none did.
-  const jobs = context.jobs.map((job) => ({
-    job,
-    spare: Math.max(0, Math.max(job.deliveries, job.tokens) - 1, reported.has(job.id) ? 0 : job.deliveries),
-  }));
-  for (const { at } of probes) {
+  const stored = new Set(runs.map(({ jobId, token }) => deliveryKey(jobId ?? '', token ?? '')));
+  const open = context.deliveries
+    .map((delivery) => ({ ...delivery, key: deliveryKey(delivery.jobId, delivery.token), isUsed: false }))
+    .filter(({ key }) => !stored.has(key))
+    .toSorted((a, b) => b.at - a.at);
+  for (const { at } of probes.toSorted((a, b) => a.at - b.at)) {
     if (at < facts.from || at >= facts.to) continue;
     const isOfResult = runs.some(
       ({ startedAt, stoppedAt }) => startedAt - slackMs <= at && at <= stoppedAt + slackMs,
     );
     if (isOfResult) continue;
-    // The agent that made it died before it could report: the run was handed out again.
-    const lost = jobs.find(
-      ({ job, spare }) => spare > 0 && job.dueAt - slackMs <= at && at <= job.dueAt + 60_000,
-    );
-    if (lost !== undefined) lost.spare -= 1;
-    else verdict.violations.push(`${check.name}: the probe at ${timeOf(at)} has no result`);
+    // The latest first: an agent runs a job as soon as it has it.
+    const own = open.find((delivery) => {
+      if (delivery.isUsed || delivery.at - slackMs > at || at - delivery.at > deliveredMs) return false;
+      const { jobId, agentId, key } = delivery;
+      if (facts.superseded.has(key) || facts.givenUp.has(`${jobId} ${agentId}`)) return true;
+      const diedAt = facts.deaths.get(agentId) ?? Infinity;
+      return (at - slackMs <= diedAt && diedAt <= at + dyingMs) || excuses.unreported === true;
+    });
+    if (own !== undefined) {
+      own.isUsed = true;
+      verdict.repeated += 1;
+    } else verdict.violations.push(`${check.name}: the probe at ${timeOf(at)} has no result${nearest(at)}`);
+  }
+
+  /** The delivery that it seems to be of, for whoever looks for the cause. */
+  function nearest(at: number): string {
+    const last = context.deliveries.filter((delivery) => delivery.at - slackMs <= at).at(-1);
+    return last === undefined
+      ? ''
+      : ` (job ${last.jobId}, delivered ${at - last.at} ms before to agent ${last.agentId}, lease ${last.token})`;
   }
 }
