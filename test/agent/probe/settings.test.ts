@@ -41,6 +41,7 @@ describe('refused', () => {
     ['http', 'fail_if_body_matches_regexp: ["(?=a)"]', 'is a pattern with (?=a, which is not supported'],
     ['http', 'fail_if_body_matches_regexp: ["(a)\\\\1"]', 'back-reference'],
     ['http', 'fail_if_body_matches_regexp: ["("]', 'is not a pattern'],
+    ['http', 'fail_if_body_matches_regexp: ["[[:constructor:]]"]', 'a pattern with [:constructor:]'],
     ['http', 'fail_if_header_matches: [{regexp: a}]', 'header is required'],
     ['tcp', 'query_response: [{expect: a, expect_bytes: b}]', 'exclude each other'],
     ['tcp', 'query_response: [{wait: 1}]', 'query_response[0].wait is not a field'],
@@ -68,6 +69,7 @@ describe('refused', () => {
     ['modules: {m: {prober: http, other: 5}}', 'modules.m.other is not a field'],
     ['other: {}', 'other is not a field'],
     ['modules: [', 'is not YAML'],
+    ['modules: {m: &m {prober: icmp, websocket: *m}}', 'has an anchor that contains itself'],
     ['modules: 5', 'modules must be an object'],
     ['modules: {m: {prober: tcp, http: {nothing: 1}}}', 'modules.m.http.nothing is not a field'],
   ])('%s', async (text, problem) => {

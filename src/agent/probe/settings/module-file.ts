@@ -64,6 +64,7 @@ export async function modulesOf(text: string): Promise<ProbeModules> {
   } catch (error: unknown) {
     throw new ProbeConfigError(`is not YAML: ${error instanceof Error ? error.message : 'unreadable'}`);
   }
+  if (containsItself(content)) throw new ProbeConfigError('has an anchor that contains itself');
   const file = new ProbeFields('', content);
   const all = file.object('modules');
   file.end();
@@ -90,6 +91,14 @@ export async function modulesOf(text: string): Promise<ProbeModules> {
     fields.end();
   }
   return modules;
+}
+
+/** Whether an alias names an anchor around it, so that the content has no end. `around`: what the value is in. */
+function containsItself(value: unknown, around: ReadonlySet<unknown> = new Set()): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (around.has(value)) return true;
+  const inside = new Set([...around, value]);
+  return Object.values(value).some((one) => containsItself(one, inside));
 }
 
 /** Fields and headers that carry credentials. */

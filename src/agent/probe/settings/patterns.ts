@@ -5,22 +5,24 @@
 export type Pattern = { readonly text: string; readonly expression: RegExp };
 
 const space = '\\t\\n\\f\\r ';
-const posix: { readonly [name: string]: string } = {
-  alnum: '0-9A-Za-z',
-  alpha: 'A-Za-z',
-  ascii: '\\x00-\\x7f',
-  blank: '\\t ',
-  cntrl: '\\x00-\\x1f\\x7f',
-  digit: '0-9',
-  graph: '!-~',
-  lower: 'a-z',
-  print: ' -~',
-  punct: '!-/:-@[-`{-~'.replaceAll('[', '\\['),
-  space: '\\t\\n\\v\\f\\r ',
-  upper: 'A-Z',
-  word: '0-9A-Za-z_',
-  xdigit: '0-9A-Fa-f',
-};
+const posix: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    alnum: '0-9A-Za-z',
+    alpha: 'A-Za-z',
+    ascii: '\\x00-\\x7f',
+    blank: '\\t ',
+    cntrl: '\\x00-\\x1f\\x7f',
+    digit: '0-9',
+    graph: '!-~',
+    lower: 'a-z',
+    print: ' -~',
+    punct: '!-/:-@[-`{-~'.replaceAll('[', '\\['),
+    space: '\\t\\n\\v\\f\\r ',
+    upper: 'A-Z',
+    word: '0-9A-Za-z_',
+    xdigit: '0-9A-Fa-f',
+  }),
+);
 
 type State = { readonly source: string; at: number; out: string; dotAll: boolean; unicode: boolean };
 
@@ -127,7 +129,7 @@ function characterClass(state: State): void {
     }
     const named = /^\[:(\w+):\]/.exec(source.slice(state.at));
     if (named !== null) {
-      const characters = posix[named[1] ?? ''];
+      const characters = posix.get(named[1] ?? '');
       if (characters === undefined) throw new Error(`is a pattern with ${named[0]}, which is not supported`);
       state.out += characters;
       state.at += named[0].length;
