@@ -37,6 +37,9 @@ const slow = [
   'route-answers',
   'ssl-certificates',
   'cookies-and-pings',
+  'agent-settings',
+  'probe-config',
+  'probe-dialogue',
 ];
 
 const targets = await Promise.all(
