@@ -1,10 +1,10 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Secret } from '../src/secrets/secret.ts';
 import { openDatabase } from '../src/service/db/open-database.ts';
 import { postgresBinaries, startPostgres } from '../test/helpers/service/postgres.ts';
-import { cpuMs, report, rssMb, stopChild, temporaryFolder } from './lib/processes.ts';
+import { cpuMs, report, rssMb, stopChild, temporaryFolder, treeCpuMs } from './lib/processes.ts';
 import { addChecks, figuresOf, intervalMs, startAgents, startReplica } from './lib/scheduled-checks.ts';
 
 /**
@@ -134,22 +134,3 @@ report({
   ratio: figures.p99 / limitMs,
 });
 process.exitCode = isGood ? 0 : 1;
-
-/** CPU time of a process and all its descendants, including exited ones. */
-function treeCpuMs(pid: number): number {
-  const ticks = new Map<number, { parent: number; ms: number }>();
-  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      const own = Number(fields[11]) + Number(fields[12]);
-      const ended = Number(fields[13]) + Number(fields[14]);
-      ticks.set(Number(name), { parent: Number(fields[1]), ms: (own + ended) * 10 });
-    } catch {
-      // The process has exited.
-    }
-  }
-  let sum = 0;
-  for (const [id, { parent, ms }] of ticks) if (id === pid || parent === pid) sum += ms;
-  return sum;
-}

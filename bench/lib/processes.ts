@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -25,6 +25,25 @@ export function cpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** CPU time of a process and its children, including exited ones. */
+export function treeCpuMs(pid: number): number {
+  const ticks = new Map<number, { parent: number; ms: number }>();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const own = Number(fields[11]) + Number(fields[12]);
+      const ended = Number(fields[13]) + Number(fields[14]);
+      ticks.set(Number(name), { parent: Number(fields[1]), ms: (own + ended) * 10 });
+    } catch {
+      // The process has exited.
+    }
+  }
+  let sum = 0;
+  for (const [id, { parent, ms }] of ticks) if (id === pid || parent === pid) sum += ms;
+  return sum;
 }
 
 /** Resident memory of a process in MB. */

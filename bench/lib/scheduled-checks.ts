@@ -11,10 +11,10 @@ import { percentile } from './processes.ts';
 
 export const intervalMs = 60_000;
 
-/** Creates checks at the account's first location, with due times spread over the minute. Returns their ids. */
+/** Creates checks at the account's first location, with due times spread over their interval. Returns their ids. */
 export async function addChecks(
   db: Db,
-  { accountId, count }: { accountId: string; count: number },
+  { accountId, count, seconds = 60 }: { accountId: string; count: number; seconds?: number },
 ): Promise<string[]> {
   const ids = Array.from({ length: count }, () => uuidv7());
   const definition = {
@@ -34,12 +34,13 @@ export async function addChecks(
     description: 'A check of the benchmark, as long as descriptions tend to be',
   };
   const start = Date.now();
-  const minute = Math.floor(start / intervalMs) * intervalMs;
-  const offsets = ids.map((_, n) => ((n * 7919) % count) * (60 / count));
+  const periodMs = seconds * 1000;
+  const period = Math.floor(start / periodMs) * periodMs;
+  const offsets = ids.map((_, n) => ((n * 7919) % count) * (seconds / count));
   await db.query(
     `insert into checks (id, account_id, check_type, name, private_locations, frequency, interval_seconds, offset_seconds,
        next_due_at, definition)
-     select item.id, $2, 'URL', 'Check of the benchmark', array[(select slug_name from locations limit 1)], 1, 60, item.after,
+     select item.id, $2, 'URL', 'Check of the benchmark', array[(select slug_name from locations limit 1)], 1, $6, item.after,
        item.due, $3::jsonb
      from unnest($1::uuid[], $4::float8[], $5::timestamptz[]) as item (id, after, due)`,
     [
@@ -48,9 +49,10 @@ export async function addChecks(
       JSON.stringify(definition),
       offsets,
       offsets.map((after) => {
-        const due = minute + after * 1000;
-        return new Date(due > start ? due : due + intervalMs);
+        const due = period + after * 1000;
+        return new Date(due > start ? due : due + periodMs);
       }),
+      seconds,
     ],
   );
   return ids;
@@ -89,6 +91,8 @@ export async function startAgents(options: {
   slots: number;
   runMs: number;
   failing?: string[];
+  /** The agents hold checks. */
+  holds?: boolean;
 }): Promise<{ stop: () => Promise<AgentsReport['runs']> }> {
   const file = fileURLToPath(new URL('./scheduling-agents.js', import.meta.url));
   const child = fork(file, [JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
@@ -106,7 +110,12 @@ export async function startAgents(options: {
 /** The figures of the runs that were due from `from` to `to` (milliseconds since the epoch). */
 export function figuresOf(
   runs: AgentsReport['runs'],
-  { ids, from, to }: { ids: readonly string[]; from: number; to: number },
+  {
+    ids,
+    from,
+    to,
+    periodMs = intervalMs,
+  }: { ids: readonly string[]; from: number; to: number; periodMs?: number },
 ): {
   expected: number;
   lost: number;
@@ -125,7 +134,7 @@ export function figuresOf(
     if (outcome === 'stored' || outcome === 'duplicate') seen.set(key, (seen.get(key) ?? 0) + 1);
   }
   // Each check is due once per full interval.
-  const expected = Math.round(((to - from) / intervalMs) * ids.length);
+  const expected = Math.round(((to - from) / periodMs) * ids.length);
   const doubled = [...seen.values()].filter((times) => times > 1).length;
   return {
     expected,

@@ -16,7 +16,7 @@ import type { Readable } from './read-result.ts';
  */
 
 /** A result within this time after its moment is not late: its run cannot be recorded as missed yet. */
-const promptMs = 10_000;
+export const promptMs = 10_000;
 /** Codes of runs that a holder did not make. */
 const missedCodes: readonly ReasonCode[] = ['NO_AGENT', 'NOT_CLAIMED'];
 
@@ -46,6 +46,8 @@ export type KeptRuns = {
   newJob(result: Result): LockedJob | undefined;
   /** Whether a result only says that runs did not take place. */
   isMissed(item: Readable): boolean;
+  /** The runs of those of these results that a holder made. */
+  momentsOf(items: readonly Readable[]): { jobId: string; checkId: string; dueAt: number }[];
 };
 
 /**
@@ -81,6 +83,11 @@ export async function lockKeptRuns(
   return {
     keeperOf,
     isMissed: (item) => isOfKeeper(item) && isMissed(item),
+    momentsOf: (items) =>
+      items.flatMap(({ result }) => {
+        const { jobId, checkId } = result;
+        return keeperOf(result) === undefined ? [] : [{ jobId, checkId, dueAt: momentOf(result) }];
+      }),
     newJob: (result) => {
       const keeper = keeperOf(result);
       if (keeper === undefined || !uuidPattern.test(result.sequenceId)) return undefined;

@@ -1,6 +1,4 @@
 import type { Log } from '../../log.ts';
-import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
-import type { Reason } from '../../protocol/reasons.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
 import { endSessionRuns } from '../scheduling/session-runs.ts';
 import { sqlState, type Db } from '../db/database.ts';
@@ -16,11 +14,10 @@ import { correctMissed, type LateRun } from '../scheduling/correct-missed.ts';
 import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
-import { toJsonb } from '../db/jsonb.ts';
-import { uuidv7 } from '../engine/ids.ts';
-import { totalsOf } from '../results/suite-totals.ts';
 import { admit, insertFinishedRuns, insertKeptJobs, lockKeptRuns, recordKeptMissed } from './kept-results.ts';
-import { judgeEnded, judgeLive, keyOf, stateOf, type JobState } from './judge-result.ts';
+import { accept } from './accept-result.ts';
+import { judgeEnded, judgeLive, stateOf, type JobState } from './judge-result.ts';
+import { endedQuietly, findQuiet, storeQuiet } from './quiet-results.ts';
 import { readResult, type Answer, type Readable } from './read-result.ts';
 
 /** Stores results of agents. Each is judged separately; transactions are limited in size. */
@@ -103,10 +100,14 @@ async function storeInTransaction(
   tx: Db,
   { partitions, now }: Pick<Deps, 'partitions' | 'now'>,
   from: From,
-  chunk: readonly Readable[],
+  all: readonly Readable[],
 ): Promise<(readonly [number, Answer])[]> {
   const at = now();
-  const runs = await lockKeptRuns(tx, { accountId: from.accountId, items: chunk, now: at });
+  const runs = await lockKeptRuns(tx, { accountId: from.accountId, items: all, now: at });
+  const quiet = await findQuiet(tx, { items: all, runs, now: at });
+  const answers = await storeQuiet(tx, { quiet, runs, from, partitions, now: at }, all);
+  const chunk = all.filter(({ index }) => !quiet.has(index));
+  if (chunk.length === 0) return answers;
   const missed = chunk.filter(runs.isMissed);
   const ids = [...new Set(chunk.map(({ result }) => result.jobId))];
   const live = new Map<string, JobState>();
@@ -116,6 +117,8 @@ async function storeInTransaction(
   if (ended.length > 0) {
     for (const job of await findFinishedJobs(tx, { ids: ended, accountId: from.accountId }))
       finished.set(job.id, job);
+    const unknown = chunk.filter(({ result }) => !live.has(result.jobId) && !finished.has(result.jobId));
+    for (const job of await endedQuietly(tx, runs.momentsOf(unknown))) finished.set(job.id, job);
   }
   for (const { result } of chunk.filter((item) => !missed.includes(item))) {
     const state = live.get(result.jobId);
@@ -130,7 +133,7 @@ async function storeInTransaction(
   const unmade = await recordKeptMissed(tx, { items: missed, runs, now: at, partitions });
 
   const stored: ResultToStore[] = [];
-  const answers = chunk.map((item) => {
+  const others = chunk.map((item) => {
     const { jobId, attempt } = item.result;
     const state = live.get(jobId);
     const verdict =
@@ -151,7 +154,7 @@ async function storeInTransaction(
   const states = [...live.values()];
   await correctMissed(tx, { late: lateRunsOf(states), now: now(), partitions });
   await write(tx, { stored, states, now: new Date(now()) });
-  return answers;
+  return [...answers, ...others];
 }
 
 /** Runs that were recorded as missed and now have their final result. */
@@ -159,63 +162,6 @@ const lateRunsOf = (states: readonly JobState[]): LateRun[] =>
   states.flatMap(({ job, finalResultId }) =>
     finalResultId !== null && job.isAbandoned && !job.testSession ? [job] : [],
   );
-
-/**
- * Records the result in the job's state and returns the row to store. The job's own fields override those of the
- * agent.
- */
-function accept(
-  state: JobState,
-  { result, startedAt, stoppedAt, body }: Readable,
-  from: From,
-): ResultToStore {
-  const { job } = state;
-  // A run never starts before it is due.
-  const started = Math.max(startedAt, job.dueAt.getTime());
-  const id = uuidv7(started);
-  const isOthers = result.leaseToken === job.leaseToken && from.locationId !== job.locationId;
-  state.changed = true;
-  state.reported.add(keyOf(result));
-  if (result.resultType === 'FINAL') {
-    state.finalResultId = id;
-  } else if (result.leaseToken === job.leaseToken) {
-    // If its agent dies now, the next agent continues with the next attempt.
-    state.job = {
-      ...job,
-      attempt: Math.max(job.attempt, Math.min(100, result.attempt + 1)),
-      firstAttemptAt: job.firstAttemptAt ?? new Date(started),
-    };
-  }
-  return {
-    id,
-    startedAt: started,
-    stoppedAt: started + (stoppedAt - startedAt),
-    accountId: job.accountId,
-    checkId: job.checkId,
-    jobId: job.id,
-    leaseToken: result.leaseToken,
-    sequenceId: job.sequenceId,
-    isTest: job.testSession,
-    checkType: job.checkType,
-    runLocation: isOthers ? job.runLocation : from.slugName,
-    resultType: result.resultType,
-    status: result.status,
-    hasFailures: result.hasFailures,
-    hasErrors: result.hasErrors,
-    isDegraded: result.isDegraded,
-    overMaxResponseTime: result.overMaxResponseTime,
-    isCancelled: result.isCancelled,
-    responseTime: result.responseTime,
-    attempts: result.attempt - 1,
-    reason: result.reason === null ? null : toJsonb(knownOf(result.reason)),
-    body,
-    sslDaysRemaining: certificateExpiryOf(result.details)?.daysRemaining ?? null,
-    totals: totalsOf(job.checkType, result.details),
-  };
-}
-
-/** Statuses store the reason too, so fields of newer agents must not make it large. */
-const knownOf = ({ code, owner, message }: Reason): Reason => ({ code, owner, message });
 
 async function write(
   tx: Db,

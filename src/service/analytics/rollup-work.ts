@@ -2,16 +2,11 @@ import type { Log } from '../../log.ts';
 import type { CheckType } from '../../protocol/check-types.ts';
 import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
-import {
-  oldestRollupDue,
-  makeRollupPartition,
-  noteRollupsDue,
-  rollUp,
-  takeRollupsDue,
-} from './rollup-statements.ts';
+import { oldestRollupDue, makeRollupPartition, rollUp, takeRollupsDue } from './rollup-statements.ts';
 import { makeReportDays, oldestReportDayDue } from './report-day-statements.ts';
 import { refreshDayFigures } from './day-figures.ts';
 import type { RunFollower } from '../results/finished-runs.ts';
+import { noteRollupsDue } from '../results/rollups-due.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
 import { dayMs, hourMs } from '../../durations.ts';
 

@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import { joinLastRun, lastRun } from '../db/last-run.ts';
 
 /** A check as shown on its badge or its group's badge. */
 export type BadgeCheck = {
@@ -23,13 +24,14 @@ type Options = {
 
 /** `which` is an SQL condition on checks that uses $1. */
 const statement = (which: string) => `
-  select c.name, c.activated and g.activated is not false as activated, s.status, last.response_time as "responseTime",
+  select c.name, c.activated and g.activated is not false as activated, s.status, ran.response_time as "responseTime",
     coalesce(counted.runs, 0)::integer as runs, coalesce(counted.up, 0)::integer as up
   from checks c left join check_groups g on g.id = c.group_id left join check_statuses s on s.check_id = c.id
+  ${joinLastRun}
   left join lateral (
     select response_time from check_results r
-    where r.check_id = c.id and r.id = s.last_check_run_id and r.started_at = s.last_started_at
-  ) as last on true
+    where r.check_id = c.id and r.id = ${lastRun.id} and r.started_at = ${lastRun.startedAt}
+  ) as ran on true
   left join lateral (
     select count(*) as runs, count(*) filter (where r.status in ('passed', 'degraded')) as up from check_results r
     where $4 and r.check_id = c.id and r.started_at >= $3 and r.result_type = 'FINAL' and not r.test_session

@@ -21,6 +21,9 @@ export type Stretch = {
   code: ReasonCode;
 };
 
+/** Uneventful runs begin within this time after their moment (agents/quiet-results.ts). */
+const startsWithinMs = 10_000;
+
 /** More moments of one check are not compared with results: an agent that was away for so long has brought none. */
 const maxCompared = 5_000;
 
@@ -74,8 +77,11 @@ async function momentsWithRun(
   for (let at = from; at <= to; at += stepMs) moments.set(scheduledJobId(checkId, locationId, at), at);
   const rows = await tx.query<{ id: string }>(
     `select job_id as id from finished_jobs where job_id = any($1::uuid[])
-     union all select id from jobs where id = any($1::uuid[]) and state <> 'abandoned'`,
-    [[...moments.keys()]],
+     union all select id from jobs where id = any($1::uuid[]) and state <> 'abandoned'
+     -- Of an uneventful run, only the result is known. It began at once.
+     union all select job_id from check_results where check_id = $2 and started_at >= $3 and started_at <= $4
+       and result_type = 'FINAL' and job_id = any($1::uuid[])`,
+    [[...moments.keys()], checkId, new Date(from), new Date(to + startsWithinMs)],
   );
   return new Set(rows.flatMap(({ id }) => moments.get(id) ?? []));
 }

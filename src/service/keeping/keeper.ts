@@ -1,9 +1,10 @@
 import { protocolLimits } from '../../protocol/agent-calls.ts';
-import { hourMs } from '../../durations.ts';
+import { dayMs, hourMs } from '../../durations.ts';
 import type { Log } from '../../log.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
+import { refreshBehind } from '../results/catch-up.ts';
 import { findAway } from '../scheduling/service-beat.ts';
 import { applyDiff } from './apply-diff.ts';
 import { diffOf } from './diff.ts';
@@ -84,6 +85,7 @@ export function createKeeper(deps: KeeperDeps): Loop {
     cleanedAt = at;
     await deleteDropped(db, new Date(at - formerMs));
     await markStalePauses(db, at);
+    await refreshBehind(db, new Date(at - dayMs));
   }
 
   const waitForChange = () =>

@@ -1,4 +1,5 @@
 import { toError } from '../../errors.ts';
+import { catchUpStatuses, checksBehind } from '../results/catch-up.ts';
 import { stepChecks, type KeeperDeps } from './keeper.ts';
 import { dropChecks, holdings, keepingAgents, lockKeptAccount, saveKeptAccount } from './statements.ts';
 import { factsOf, giveBack, owedBy, requeueKeptJobs } from './take-back.ts';
@@ -41,6 +42,12 @@ export async function releaseEverything(deps: KeeperDeps): Promise<void> {
         await saveKeptAccount(tx, { ...account, accountId, rev });
       }),
     );
+  }
+  // An earlier release does not know of statuses that are behind.
+  for (let behind = await checksBehind(db, stepChecks); behind.length > 0;) {
+    const checkIds = behind;
+    await db.tx((tx) => catchUpStatuses(tx, { checkIds, exceptIds: [] }));
+    behind = await checksBehind(db, stepChecks);
   }
   await db.query('delete from kept_accounts').catch((error: unknown) => {
     log.warn({ error: toError(error).message }, 'assignments are off; their accounts could not be forgotten');

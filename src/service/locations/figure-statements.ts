@@ -1,6 +1,7 @@
 import { lanes, type Lane } from '../../protocol/check-types.ts';
 import { bucketSql, bucketValueSql } from '../engine/histogram.ts';
 import type { Queryable } from '../db/database.ts';
+import { joinLastRun, lastRun } from '../db/last-run.ts';
 
 /** Statements on location figures: one sample per minute, and the current values for the metrics exporter. */
 
@@ -156,11 +157,12 @@ export async function checkFigures(
   return db.query<CheckFigures>(
     `select c.id, c.name, c.check_type as "checkType", c.muted or g.muted is true as muted,
        c.activated and g.activated is not false as activated, g.name as "groupName", s.has_failures as "hasFailures",
-       s.has_errors as "hasErrors", s.is_degraded as "isDegraded", s.last_started_at as "lastStartedAt",
-       s.last_run_location as "lastRunLocation", s.ssl_days_remaining as "sslDaysRemaining", r.response_time as "responseTime"
+       s.has_errors as "hasErrors", s.is_degraded as "isDegraded", ${lastRun.startedAt} as "lastStartedAt",
+       ${lastRun.location} as "lastRunLocation", s.ssl_days_remaining as "sslDaysRemaining", r.response_time as "responseTime"
      from checks c left join check_groups g on g.id = c.group_id left join check_statuses s on s.check_id = c.id
+     ${joinLastRun}
      left join lateral (
-       select response_time from check_results where id = s.last_check_run_id and started_at = s.last_started_at
+       select response_time from check_results where id = ${lastRun.id} and started_at = ${lastRun.startedAt}
      ) as r on true
      where c.account_id = $1 order by c.created_at, c.id limit $2`,
     [accountId, limit],

@@ -2,6 +2,7 @@ import type { CheckType } from '../../protocol/check-types.ts';
 import { effectiveSlugs, placesOfGroup } from '../checks/storage/effective-checks.ts';
 import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
+import { joinLastRun, lastRun } from '../db/last-run.ts';
 import { checkStates, type CheckState, type OverviewQuery } from './schema.ts';
 import { checksWithStates, mutedSql, stateSql } from './total-statements.ts';
 
@@ -17,7 +18,7 @@ export const isFiltering = (filter: Filter): boolean =>
 const joins = {
   c: 'join checks c on c.id = t.check_id',
   g: 'left join check_groups g on g.id = t.group_id',
-  s: 'left join check_statuses s on s.check_id = t.check_id',
+  s: `left join check_statuses s on s.check_id = t.check_id ${joinLastRun}`,
   f: 'left join check_figures f on f.check_id = t.check_id',
 } as const;
 type Join = keyof typeof joins;
@@ -71,7 +72,7 @@ const keys: { readonly [K in OverviewQuery['sort']]: readonly [sql: string, ...n
   name: ['t.name'],
   availability: ['f.availability', 'f'],
   p95: ['f.p95', 'f'],
-  lastRun: ['s.last_started_at', 's'],
+  lastRun: [lastRun.startedAt, 's'],
   nextRun: [`case when t.state <> ${pausedState} then c.next_due_at end`, 'c'],
 };
 
@@ -135,9 +136,9 @@ export async function readListed(db: Queryable, ids: readonly string[]): Promise
          case when ${placesOfGroup} then g.locations else c.locations end as locations,
          case when ${placesOfGroup} then g.private_locations else c.private_locations end as "privateLocations",
          c.frequency, c.frequency_offset as "frequencyOffset", ${stateSql} as state, s.reason,
-         s.last_started_at as "lastRunAt",
+         ${lastRun.startedAt} as "lastRunAt",
          case when c.activated and g.activated is not false then c.next_due_at end as "nextRunAt"
-       from ${checksWithStates} where c.id = any($1::uuid[])
+       from ${checksWithStates} ${joinLastRun} where c.id = any($1::uuid[])
      ) as item`,
     [[...ids]],
   );

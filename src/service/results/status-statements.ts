@@ -1,5 +1,6 @@
 import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
+import { joinLastRun, lastRun } from '../db/last-run.ts';
 
 /** Statements on the latest statuses of checks for the public API. */
 
@@ -28,9 +29,9 @@ type AsJson<Row> = {
 
 const columns = `s.check_id as "checkId", c.name, s.status, s.has_failures as "hasFailures", s.has_errors as "hasErrors",
   s.is_degraded as "isDegraded", s.longest_run as "longestRun", s.shortest_run as "shortestRun",
-  s.last_run_location as "lastRunLocation", s.last_check_run_id as "lastCheckRunId",
-  s.last_started_at as "lastStartedAt", s.ssl_days_remaining as "sslDaysRemaining", s.reason,
-  s.created_at as "createdAt", s.updated_at as "updatedAt"`;
+  ${lastRun.location} as "lastRunLocation", ${lastRun.id} as "lastCheckRunId",
+  ${lastRun.startedAt} as "lastStartedAt", s.ssl_days_remaining as "sslDaysRemaining", s.reason,
+  s.created_at as "createdAt", ${lastRun.updatedAt} as "updatedAt"`;
 
 const checksWithStatus = `from checks c
          where c.account_id = $1 and exists (select 1 from check_statuses s where s.check_id = c.id)`;
@@ -53,7 +54,7 @@ export async function listStatuses(
        select ${columns} from (
          select c.id, c.name, c.created_at ${checksWithStatus}
          order by c.created_at, c.id limit $2 offset $3
-       ) as c join check_statuses s on s.check_id = c.id order by c.created_at, c.id
+       ) as c join check_statuses s on s.check_id = c.id ${joinLastRun} order by c.created_at, c.id
      ) as item`,
     [accountId, limit, offset],
   );
@@ -80,7 +81,7 @@ export async function statusesOf(
   { accountId, checkIds }: { accountId: string; checkIds: readonly string[] },
 ): Promise<StatusRow[]> {
   return db.query<StatusRow>(
-    `select ${columns} from check_statuses s join checks c on c.id = s.check_id
+    `select ${columns} from check_statuses s join checks c on c.id = s.check_id ${joinLastRun}
      where s.check_id = any($1::uuid[]) and s.account_id = $2`,
     [[...checkIds], accountId],
   );

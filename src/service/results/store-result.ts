@@ -2,6 +2,7 @@ import type { ResultStatus } from '../../protocol/result.ts';
 import type { SuiteTotals } from './suite-totals.ts';
 import type { Queryable } from '../db/database.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
+import { catchUpStatuses } from './catch-up.ts';
 
 /** A result in stored form. Times are milliseconds since the epoch; `body` and `reason` are JSON texts. */
 export type ResultToStore = {
@@ -93,7 +94,10 @@ const changesStatus = (result: ResultToStore) =>
   result.status !== 'missed' &&
   result.status !== 'cancelled';
 
-/** Updates check statuses: the newest final result counts, and the longest and shortest run. */
+/**
+ * Updates check statuses: the newest final result counts, and the longest and shortest run. Call it before the runs are
+ * queued for those that follow them, because an earlier run may have to be queued first.
+ */
 export async function updateStatuses(
   tx: Queryable,
   results: readonly ResultToStore[],
@@ -110,6 +114,7 @@ export async function updateStatuses(
     });
   }
   if (byCheck.size === 0) return;
+  await catchUpStatuses(tx, { checkIds: [...byCheck.keys()], exceptIds: results.map(({ id }) => id) });
   const records = [...byCheck.values()]
     // All writers use the same order, so that no two transactions deadlock.
     .sort((a, b) => (a.newest.checkId < b.newest.checkId ? -1 : 1))

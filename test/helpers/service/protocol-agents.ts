@@ -36,7 +36,7 @@ export type ProtocolAgentsOptions = {
   statusOf?: (checkId: string) => 'passed' | 'failed';
 };
 
-type Job = {
+export type ProtocolJob = {
   jobId: string;
   leaseToken: string;
   runId: string;
@@ -119,7 +119,7 @@ async function runAgent(
     if (answer !== null) agentId = answer.agentId;
   }
 
-  async function runJob(job: Job): Promise<void> {
+  async function runJob(job: ProtocolJob): Promise<void> {
     const { jobId, runId, checkId } = job;
     const run: AgentRun = {
       jobId,
@@ -148,7 +148,7 @@ async function runAgent(
         await Promise.race(running);
         continue;
       }
-      const answer = await call<{ jobs: Job[] }>(
+      const answer = await call<{ jobs: ProtocolJob[] }>(
         'jobs/claim',
         { agentId, free: { uptime: free }, waitSeconds: 20 },
         signal,
@@ -186,8 +186,8 @@ async function runAgent(
 }
 
 /** A URL check's result as an agent makes it: certificate, headers, phases. */
-function resultOf(
-  job: Job,
+export function resultOf(
+  job: ProtocolJob,
   { startedAt, status }: { startedAt: number; status: 'passed' | 'failed' },
 ): object {
   const { jobId, leaseToken, attempt, sequenceId, checkId, checkType, runLocation } = job;

@@ -2,7 +2,7 @@ import type { CheckType } from '../../../src/protocol/check-types.ts';
 import type { ResultStatus } from '../../../src/protocol/result.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
-import { noteRollupsDue } from '../../../src/service/analytics/rollup-statements.ts';
+import { noteRollupsDue } from '../../../src/service/results/rollups-due.ts';
 import { insertResults, type ResultToStore } from '../../../src/service/results/store-result.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 
