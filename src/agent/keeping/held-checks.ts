@@ -1,6 +1,7 @@
 import type { Assignment, KeepingAnswer } from '../../protocol/assignments.ts';
 import { planRuns } from '../../protocol/plan-runs.ts';
 import { claimWindowSeconds, nextDue } from '../../protocol/schedule.ts';
+import { createDueQueue } from './due-queue.ts';
 
 /** The checks that this agent holds, and when each is due. All moments are by the service's clock. */
 
@@ -22,16 +23,29 @@ export type HeldChecks = {
   restore: (checks: readonly Assignment[], reportedTo: number | null) => void;
 };
 
-type Held = { check: Assignment; nextDueAt: number };
+type Held = { check: Assignment; nextDueAt: number; isGone: boolean };
 
 /** A clock that goes back by more was set; due moments must not wait until it has caught up. */
 const setBackMs = 5_000;
 
 export function createHeldChecks(): HeldChecks {
   const held = new Map<string, Held>();
+  const queue = createDueQueue<Held>();
   /** The checks named since the first part of a complete list; null = no such list is being received. */
   let listed: Set<string> | null = null;
   let lastNow = -Infinity;
+
+  const hold = (check: Assignment, nextDueAt: number): void => {
+    remove(check.checkId);
+    const item = { check, nextDueAt, isGone: false };
+    held.set(check.checkId, item);
+    queue.add(item);
+  };
+  const remove = (checkId: string): void => {
+    const item = held.get(checkId);
+    if (item !== undefined) item.isGone = true;
+    held.delete(checkId);
+  };
 
   const put = (check: Assignment): void => {
     const known = held.get(check.checkId);
@@ -45,7 +59,7 @@ export function createHeldChecks(): HeldChecks {
       isSameSchedule && !(check.from > lastPlanned && check.from < known.nextDueAt)
         ? known.nextDueAt
         : check.from;
-    held.set(check.checkId, { check, nextDueAt });
+    hold(check, nextDueAt);
   };
 
   const isPaused = ({ pauses }: Assignment, at: number) => pauses.some(([from, to]) => from <= at && at < to);
@@ -57,22 +71,24 @@ export function createHeldChecks(): HeldChecks {
         put(check);
         listed?.add(check.checkId);
       }
-      for (const id of answer.dropped) held.delete(id);
+      for (const id of answer.dropped) remove(id);
       if (answer.hasMore || listed === null) return;
-      for (const id of held.keys()) if (!listed.has(id)) held.delete(id);
+      for (const id of [...held.keys()]) if (!listed.has(id)) remove(id);
       listed = null;
     },
     takeDue: (now) => {
       if (now < lastNow - setBackMs) {
         for (const item of held.values()) {
-          item.nextDueAt = Math.min(item.nextDueAt, nextDue(item.check, now));
+          const nextDueAt = nextDue(item.check, now);
+          if (nextDueAt >= item.nextDueAt) continue;
+          item.nextDueAt = nextDueAt;
+          queue.add(item);
         }
       }
       lastNow = now;
       const runs: { check: Assignment; dueAt: number }[] = [];
       const missed: MissedRuns[] = [];
-      for (const item of held.values()) {
-        if (item.nextDueAt > now) continue;
+      for (let item = queue.take(now); item !== null; item = queue.take(now)) {
         const { check } = item;
         const { intervalSeconds, offsetSeconds } = check;
         const plan = planRuns(
@@ -88,6 +104,7 @@ export function createHeldChecks(): HeldChecks {
           claimWindowSeconds(intervalSeconds) * 1000,
         );
         item.nextDueAt = plan.nextDueAt;
+        queue.add(item);
         if (plan.missed !== null) missed.push(...outsidePauses(check, plan.missed));
         if (plan.run !== null && !isPaused(check, plan.run.dueAt)) {
           runs.push({ check, dueAt: plan.run.dueAt });
@@ -96,23 +113,18 @@ export function createHeldChecks(): HeldChecks {
       runs.sort((a, b) => a.dueAt - b.dueAt);
       return { runs, missed };
     },
-    earliest: () => {
-      let earliest: number | null = null;
-      for (const { nextDueAt } of held.values()) {
-        if (earliest === null || nextDueAt < earliest) earliest = nextDueAt;
-      }
-      return earliest;
-    },
+    earliest: queue.earliest,
     size: () => held.size,
     all: () => [...held.values()].map(({ check }) => check),
     clear: () => {
       held.clear();
+      queue.clear();
       listed = null;
     },
     restore: (checks, reportedTo) => {
       for (const check of checks) {
         const from = reportedTo === null ? check.from : Math.max(check.from, nextDue(check, reportedTo));
-        held.set(check.checkId, { check, nextDueAt: from });
+        hold(check, from);
       }
     },
   };

@@ -1,3 +1,5 @@
+import { fieldsOf, parsedJson } from '../../json-values.ts';
+
 /**
  * Up to when every due run of the held checks is reported and acknowledged. It counts open runs by stretches of ten
  * seconds, so that a day without the service costs no more memory than a minute.
@@ -42,11 +44,10 @@ export function createLedger(): Ledger {
 
 /** The moment of a final result of this agent as it is sent; null = another result. `holders`: this agent's ids. */
 export function settledMoment(payload: Buffer, holders: ReadonlySet<string>): number | null {
-  // `dueAt` is the last field. Texts within results have their quotes escaped.
-  if (!payload.subarray(-80).includes('"dueAt":"')) return null;
-  const head = payload.subarray(0, 512).toString('latin1');
-  const [, jobId = '', holder = ''] =
-    /^\{"jobId":"([0-9a-f-]{36})","leaseToken":"([0-9a-f-]{36})"/.exec(head) ?? [];
-  if (!holders.has(holder) || !head.includes('"resultType":"FINAL"')) return null;
-  return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
+  // Most results of other runs are recognised without being parsed. They may be large.
+  if (!payload.includes('"dueAt"')) return null;
+  const result = fieldsOf(parsedJson(payload.toString()));
+  if (result['resultType'] !== 'FINAL' || !holders.has(String(result['leaseToken']))) return null;
+  const at = Date.parse(String(result['dueAt']));
+  return Number.isNaN(at) ? null : at;
 }

@@ -47,7 +47,6 @@ export function resultOf(
     artifacts,
     log,
     agentVersion: end.version,
-    // The last field: a result as it is sent is recognised by it.
     ...(job.isKept === true && job.dueAt !== undefined ? { dueAt: job.dueAt } : {}),
   };
 }

@@ -119,6 +119,9 @@ test('results as they are sent are recognised by their holder', () => {
   const payload = Buffer.from(JSON.stringify(report));
   expect(settledMoment(payload, new Set([holder]))).toBe(first);
   expect(settledMoment(payload, new Set())).toBeNull();
+  // Whatever the order of its fields.
+  const reversed = JSON.stringify(Object.fromEntries(Object.entries(report).reverse()));
+  expect(settledMoment(Buffer.from(reversed), new Set([holder]))).toBe(first);
   const { dueAt: _dueAt, ...ofQueue } = report;
   expect(settledMoment(Buffer.from(JSON.stringify(ofQueue)), new Set([holder]))).toBeNull();
   const attempt = Buffer.from(JSON.stringify({ ...report, resultType: 'ATTEMPT' }));
