@@ -1,4 +1,5 @@
 import type { CheckType } from '../../protocol/check-types.ts';
+import { nextDue } from '../../protocol/schedule.ts';
 import { effectiveSlugs, placesOfGroup } from '../checks/storage/effective-checks.ts';
 import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
@@ -20,6 +21,8 @@ const joins = {
   g: 'left join check_groups g on g.id = t.group_id',
   s: `left join check_statuses s on s.check_id = t.check_id ${joinLastRun}`,
   f: 'left join check_figures f on f.check_id = t.check_id',
+  // While an agent holds a check, nobody else knows when it is due.
+  h: 'left join kept_checks h on h.check_id = t.check_id and h.dropped_at is null',
 } as const;
 type Join = keyof typeof joins;
 
@@ -73,22 +76,31 @@ const keys: { readonly [K in OverviewQuery['sort']]: readonly [sql: string, ...n
   availability: ['f.availability', 'f'],
   p95: ['f.p95', 'f'],
   lastRun: [lastRun.startedAt, 's'],
-  nextRun: [`case when t.state <> ${pausedState} then c.next_due_at end`, 'c'],
+  nextRun: [
+    // For the order only; what is shown comes from \`nextDue\`.
+    `case when t.state <> ${pausedState} then coalesce(c.next_due_at, case when h.check_id is not null then to_timestamp(
+       (floor((extract(epoch from $now::timestamptz) - c.offset_seconds) / c.interval_seconds) + 1) * c.interval_seconds
+         + c.offset_seconds) end) end`,
+    'c',
+    'h',
+  ],
 };
 
-/** The ids of a page, in its order. `figuresSince`: older figures do not count. */
+/** The ids of a page, in its order. `figuresSince`: older figures do not count. `now`: milliseconds since the epoch. */
 export async function listIds(
   db: Queryable,
   options: {
     accountId: string;
     query: OverviewQuery;
     figuresSince: Date;
+    now: number;
   },
 ): Promise<string[]> {
   const { accountId, query } = options;
   const { params, param, needs, where } = conditions(accountId, query);
   const { sort, order, group, limit, page } = query;
-  const [key, ...tables] = keys[sort];
+  const [sql, ...tables] = keys[sort];
+  const key = sql.includes('$now') ? sql.replace('$now', () => param(new Date(options.now))) : sql;
   for (const table of tables) needs.add(table);
   if (group) needs.add('g');
   const since = needs.has('f') ? `and f.hour >= ${param(options.figuresSince)}` : '';
@@ -127,9 +139,12 @@ export type ListedCheck = {
   nextRunAt: string | null;
 };
 
+/** With the schedule of a check that an agent holds. */
+type Row = ListedCheck & { held: { intervalSeconds: number; offsetSeconds: number } | null };
+
 /** Checks as the overview shows them, as one JSON text, which costs the drivers less than thousands of values. */
-export async function readListed(db: Queryable, ids: readonly string[]): Promise<ListedCheck[]> {
-  const [row] = await db.query<{ checks: ListedCheck[] }>(
+export async function readListed(db: Queryable, ids: readonly string[], now: number): Promise<ListedCheck[]> {
+  const [row] = await db.query<{ checks: Row[] }>(
     `select coalesce(json_agg(row_to_json(item)), '[]') as checks from (
        select c.id, c.name, c.check_type as "checkType", c.activated and g.activated is not false as activated,
          ${mutedSql} as muted, c.tags, coalesce(g.tags, '{}') as "groupTags", c.group_id as "groupId", g.name as "groupName",
@@ -137,11 +152,20 @@ export async function readListed(db: Queryable, ids: readonly string[]): Promise
          case when ${placesOfGroup} then g.private_locations else c.private_locations end as "privateLocations",
          c.frequency, c.frequency_offset as "frequencyOffset", ${stateSql} as state, s.reason,
          ${lastRun.startedAt} as "lastRunAt",
-         case when c.activated and g.activated is not false then c.next_due_at end as "nextRunAt"
-       from ${checksWithStates} ${joinLastRun} where c.id = any($1::uuid[])
+         case when c.activated and g.activated is not false then c.next_due_at end as "nextRunAt",
+         case when c.activated and g.activated is not false and h.check_id is not null then
+           json_build_object('intervalSeconds', c.interval_seconds, 'offsetSeconds', c.offset_seconds) end as held
+       from ${checksWithStates} ${joinLastRun}
+         left join kept_checks h on h.check_id = c.id and h.dropped_at is null
+       where c.id = any($1::uuid[])
      ) as item`,
     [[...ids]],
   );
-  const known = new Map((row?.checks ?? []).map((check) => [check.id, check]));
+  const known = new Map(
+    (row?.checks ?? []).map(({ held, ...check }) => [
+      check.id,
+      held === null ? check : { ...check, nextRunAt: new Date(nextDue(held, now)).toISOString() },
+    ]),
+  );
   return ids.flatMap((id) => known.get(id) ?? []);
 }

@@ -33,8 +33,8 @@ export function registerOverview(api: PublicApi, deps: Pick<ApiDeps, 'db' | 'now
       const { search, state, type, tag, groupId, location } = query;
       const filter = { search, state, type, tag, groupId, location } as typeof query;
       const figuresSince = new Date(time - dayMs);
-      const ids = await listIds(db, { accountId, query, figuresSince });
-      const checks = await readListed(db, ids);
+      const ids = await listIds(db, { accountId, query, figuresSince, now: time });
+      const checks = await readListed(db, ids, time);
       return {
         totals,
         tags: await tagsOf(accountId, version),
