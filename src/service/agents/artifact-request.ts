@@ -33,6 +33,11 @@ export function noSuchLease(): HttpError {
   });
 }
 
+/** A run that the agent made itself is known once its first result has arrived. The agent tries again. */
+export function resultNotKnown(): HttpError {
+  return new HttpError(503, 'No result of this run has arrived yet: send the file again.');
+}
+
 export type ArtifactHead = {
   type: string;
   contentType: string;

@@ -4,7 +4,7 @@ import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { artifactHeaders, artifactPath, protocolLimits } from '../../protocol/agent-calls.ts';
 import type { ArtifactAnswer, RequestOf } from '../../protocol/routes.ts';
-import { noSuchLease, readHead, readKey, type ArtifactHead } from './artifact-request.ts';
+import { noSuchLease, readHead, readKey, resultNotKnown, type ArtifactHead } from './artifact-request.ts';
 import { DiskFull, WrongPlace, type ArtifactFiles } from '../artifacts/files.ts';
 import { TooLong } from '../artifacts/upload-body.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
@@ -12,6 +12,7 @@ import {
   announceArtifact,
   artifactsOfAttempt,
   findArtifact,
+  mayBecomeKnown,
   mayUploadFiles,
   reannounceArtifact,
   settleArtifact,
@@ -44,7 +45,9 @@ export async function registerAgentArtifacts(
     const fenced = async (request: FastifyRequest): Promise<{ key: ArtifactKey; accountId: string }> => {
       const { accountId } = await locationOf(request);
       const key = readKey(request);
-      if (!(await mayUploadFiles(db, { ...key, accountId }))) throw noSuchLease();
+      if (!(await mayUploadFiles(db, { ...key, accountId }))) {
+        throw (await mayBecomeKnown(db, { ...key, accountId })) ? resultNotKnown() : noSuchLease();
+      }
       return { key, accountId };
     };
 

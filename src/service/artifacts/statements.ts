@@ -42,6 +42,23 @@ export async function mayUploadFiles(
   return rows.length > 0;
 }
 
+/**
+ * Whether the result of such an attempt may still come: the lease is that of an agent that holds or held checks, which
+ * makes its runs itself, and nothing is known of this one yet.
+ */
+export async function mayBecomeKnown(
+  db: Queryable,
+  lease: { accountId: string; jobId: string; leaseToken: string },
+): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from kept_checks where agent_id = $1 and account_id = $2
+       and not exists (select 1 from jobs where id = $3) and not exists (select 1 from finished_jobs where job_id = $3)
+     limit 1`,
+    [lease.leaseToken, lease.accountId, lease.jobId],
+  );
+  return rows.length > 0;
+}
+
 /** Records a file that will be uploaded. Returns the resulting row, which may be an older one. */
 export async function announceArtifact(
   db: Queryable,

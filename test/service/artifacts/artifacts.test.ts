@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createArtifactFiles, type ArtifactFiles } from '../../../src/service/artifacts/files.ts';
+import { scheduledJobId } from '../../../src/protocol/schedule.ts';
 import { fitsPattern } from '../../../src/service/http/fields/name-pattern.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
@@ -131,6 +132,31 @@ describe.each(databases)('artifacts: $name', (database) => {
     const artifactsAt = async (path: string) =>
       (await api.call<{ artifacts: { state: string; url: string | null; size: number }[] }>('GET', path)).body
         .artifacts;
+
+    it('waits for the result of a run that its agent made itself', async () => {
+      const [check] = await db.query<{ id: string; locationId: string }>(
+        `insert into kept_checks (check_id, agent_id, account_id, location_id, owed_from, rev, epoch)
+         select c.id, $1, c.account_id, l.id, $2, 1, 1 from checks c, locations l where l.slug_name = 'office'
+         returning check_id as id, location_id as "locationId"`,
+        [agent.agentId, new Date(clock.now())],
+      );
+      if (check === undefined) throw new Error('nothing is held');
+      const dueAt = clock.now();
+      const jobId = scheduledJobId(check.id, check.locationId, dueAt);
+      job = { ...job, jobId, checkId: check.id, leaseToken: agent.agentId };
+      const one = randomBytes(3);
+      const early = await send(one);
+      expect(early.status).toBe(503);
+      expect(Number(early.response.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect((await head())[0]).toBe(503);
+      const path = await report([listed()], { dueAt: new Date(dueAt).toISOString() });
+      expect(await send(one)).toMatchObject({ status: 201, body: { state: 'stored', size: 3 } });
+      expect((await artifactsAt(path)).map(({ state }) => state)).toEqual(['stored']);
+      // Of a run that is known, or by another token, nothing is awaited.
+      expect((await send(one, { attempt: 2 })).status).toBe(404);
+      expect((await send(one, { token: uuidv7() })).status).toBe(404);
+      await db.query('delete from kept_checks');
+    });
 
     it('is uploaded before or after the result, and downloaded unchanged', async () => {
       const [one, two] = [randomBytes(100_000), randomBytes(50)];
