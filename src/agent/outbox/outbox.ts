@@ -35,7 +35,7 @@ export class Outbox {
   readonly #deadline: DiskDeadline;
   readonly #aside: Aside;
   #closed = false;
-  #filled: (() => void) | null = null;
+  #filled: ((isCalm: boolean) => void) | null = null;
 
   private constructor(home: OutboxHome, options: OutboxOptions, deadline: DiskDeadline) {
     this.#home = home;
@@ -87,12 +87,12 @@ export class Outbox {
     return outbox;
   }
 
-  /** Takes one serialised result. Resolves when it is on disk, or in memory if the write failed; never rejects. */
-  add(json: string): Promise<void> {
+  /** Takes one result as JSON. Resolves when it is on disk, or in memory if the write failed; never rejects. */
+  add(json: string, isCalm = false): Promise<void> {
     return new Promise((resolve) => {
       const payload = Buffer.from(json);
-      const held = this.#disk.error !== null || this.#closed;
-      this.#dropped(this.#pending.add({ payload, time: this.#options.now(), settle: held ? null : resolve }));
+      const [held, time] = [this.#disk.error !== null || this.#closed, this.#options.now()];
+      this.#dropped(this.#pending.add({ payload, isCalm, time, settle: held ? null : resolve }));
       if (held) {
         resolve();
         this.#notify();
@@ -118,8 +118,8 @@ export class Outbox {
     };
   }
 
-  /** Calls `listener` whenever there may be something to send. */
-  onFilled(listener: () => void): void {
+  /** Calls `listener` whenever there may be something to send; `isCalm`: nobody waits for it. */
+  onFilled(listener: (isCalm: boolean) => void): void {
     this.#filled = listener;
   }
 
@@ -162,8 +162,8 @@ export class Outbox {
     if (!this.#deadline.hangs) await this.#unlessItHangs(this.#home.close());
   }
 
-  #notify(): void {
-    this.#filled?.();
+  #notify(isCalm = false): void {
+    this.#filled?.(isCalm);
   }
 
   #flushSoon(delayMs: number): void {
@@ -203,7 +203,7 @@ export class Outbox {
         return;
       }
       for (const { settle } of group) settle?.();
-      this.#notify();
+      this.#notify(group.every(({ isCalm }) => isCalm));
     }
   }
 

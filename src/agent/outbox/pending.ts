@@ -1,5 +1,11 @@
 /** A result that is not on disk yet. `settle` resolves the call that added it; null = already resolved. */
-export type Pending = { readonly payload: Buffer; readonly time: number; settle: (() => void) | null };
+export type Pending = {
+  readonly payload: Buffer;
+  readonly time: number;
+  /** Nobody waits for it. */
+  readonly isCalm: boolean;
+  settle: (() => void) | null;
+};
 
 /** Results in memory, oldest first, until they are written to disk. They stay here while the disk cannot be written. */
 export class PendingResults {

@@ -4,6 +4,7 @@ import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import type { Outbox } from './outbox.ts';
+import { createPatience } from './patience.ts';
 import { createResultDelivery } from './result-delivery.ts';
 import type { Batch } from './segments.ts';
 import type { ServiceClient } from '../link/client.ts';
@@ -45,6 +46,7 @@ export function createResultSender(options: {
   const { outbox, session, log } = options;
   const stopped = new AbortController();
   const deliver = createResultDelivery({ ...options, signal: stopped.signal });
+  const patience = createPatience();
   let running: Promise<void> = Promise.resolve();
   let wake: (() => void) | null = null;
   /** Results were added since the outbox was last read. */
@@ -59,8 +61,9 @@ export function createResultSender(options: {
       wake = resolve;
       if (hasNewResults || stopped.signal.aborted) resolve();
     });
-  outbox.onFilled(() => {
+  outbox.onFilled((isCalm) => {
     hasNewResults = true;
+    if (!isCalm) patience.hurry();
     wake?.();
   });
   stopped.signal.addEventListener('abort', () => {
@@ -77,6 +80,7 @@ export function createResultSender(options: {
 
   const turn = async (failures: number): Promise<number> => {
     const hello = await session.get(stopped.signal);
+    await patience.wait(skipWaits.signal);
     hasNewResults = false;
     const batch = await outbox.nextBatch(
       Math.min(hello.limits.batchItems, protocolLimits.batchItems),
@@ -86,6 +90,7 @@ export function createResultSender(options: {
       await filled();
       return 0;
     }
+    if (outbox.status().diskResults > batch.payloads.length) patience.hurry();
     const sentAt = performance.now();
     const error = await handle(batch, hello);
     if (error === null) {
@@ -93,6 +98,7 @@ export function createResultSender(options: {
       if (remainingMs > 0 && !isFlushing) await pause(remainingMs, stopped.signal);
       return 0;
     }
+    patience.hurry();
     if (error instanceof FatalError) throw error;
     if (error instanceof ServiceError && !error.retryable) session.forget(hello.agentId);
     const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;

@@ -129,7 +129,7 @@ describe('a disk of our own', () => {
     const outbox = await openOutbox(roomy, disk);
     expect(await drainAll(outbox)).toEqual([]);
     remount('rw');
-    const filled = new Promise<void>((resolve) => outbox.onFilled(resolve));
+    const filled = new Promise<void>((resolve) => outbox.onFilled(() => resolve()));
     await filled;
     expect(await drainAll(outbox)).toEqual(['"of the earlier one"']);
     expect(outboxes.metrics.resultsDamaged).toBe(0);

@@ -109,7 +109,7 @@ describe('after a restart', () => {
     const early = await openOutbox();
     expect(await drainAll(early)).toEqual([]);
     // An agent that is there already notices with its next beat: a run whose lease ends meanwhile would be done again.
-    const filled = new Promise<void>((resolve) => early.onFilled(resolve));
+    const filled = new Promise<void>((resolve) => early.onFilled(() => resolve()));
     const silent = new Date(Date.now() - 60_000);
     utimesSync(join(home, 'alive'), silent, silent);
     await filled;
