@@ -55,7 +55,7 @@ COPY docker/prune-packages.mjs docker/
 COPY runtimes runtimes
 
 FROM installers AS runtimes
-# `runtime`: suites run on the runtime's Node. `all`: they can also use Node 22, 24, 26 and Bun, see docs/suites.md (0.5 GB more).
+# `runtime`: suites run on the runtime's Node. `all`: they can also use Node 22, 24, 26 and Bun, see docs/suites/dependencies.md (0.5 GB more).
 ARG ENGINES=runtime
 COPY scripts/engines.mjs scripts/
 COPY docker/one-node.mjs docker/

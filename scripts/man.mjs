@@ -1,12 +1,12 @@
 /**
- * Writes man/location-agent.1 and docs/commands.md from the table of commands; `--check` only reports whether they are up to date
+ * Writes man/location-agent.1, docs/commands.md and docs/commands/checks-as-code.md from the table of commands; `--check` only reports whether they are up to date
  * (exit 1 if not).
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { commandsPage } from './docs/commands-page.mjs';
+import { commandPages } from './docs/commands-page.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const line = join(root, 'dist', 'commands', 'line');
@@ -16,12 +16,11 @@ if (!existsSync(join(line, 'man.js'))) {
 }
 const compiled = (name) => import(pathToFileURL(join(line, name)).href);
 const { manPage } = await compiled('man.js');
-const page = commandsPage({ ...(await compiled('table.js')), ...(await compiled('spec.js')) });
+const pages = commandPages({ ...(await compiled('table.js')), ...(await compiled('spec.js')) });
 const options = await resolveConfig(join(root, 'docs', 'commands.md'));
-const files = {
-  'man/location-agent.1': manPage(),
-  'docs/commands.md': await format(page, { ...options, parser: 'markdown' }),
-};
+const files = { 'man/location-agent.1': manPage() };
+for (const [name, page] of Object.entries(pages))
+  files[name] = await format(page, { ...options, parser: 'markdown' });
 for (const [name, text] of Object.entries(files)) {
   const file = join(root, name);
   const current = existsSync(file) ? readFileSync(file, 'utf8') : '';

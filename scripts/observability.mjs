@@ -1,5 +1,5 @@
 /**
- * Writes docs/metrics.md, observability/ (alert rules, dashboard) and the copies of the charts from the metric catalogues. `--check`
+ * Writes docs/metrics.md, docs/alert-rules.md, observability/ (alert rules, dashboard) and the copies of the charts from the metric catalogues. `--check`
  * only reports whether they are up to date (exit 1 if not). `--docs URL/` makes the rules link to another copy of the docs. `--out DIR`
  * writes only rules and dashboard, to DIR.
  */
@@ -11,7 +11,7 @@ import { format, resolveConfig } from 'prettier';
 import { stringify } from 'yaml';
 import { prometheusRule, ruleGroups } from './observability/alerts.mjs';
 import { dashboard } from './observability/dashboard.mjs';
-import { metricsPage } from './observability/page.mjs';
+import { alertsPage, metricsPage } from './observability/page.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const say = (line) => process.stderr.write(`observability: ${line}\n`);
@@ -46,6 +46,7 @@ const files = {
   ...(values.out === undefined
     ? {
         'docs/metrics.md': metricsPage(catalogue),
+        'docs/alert-rules.md': alertsPage(),
         'charts/agent/files/rules.yaml': yaml(chartRules('location-agent')),
         'charts/agent/files/dashboard.json': JSON.stringify(dashboard(catalogue)),
         'charts/service/files/rules.yaml': yaml(chartRules('monitoring-service')),
@@ -72,4 +73,4 @@ for (const [name, text] of Object.entries(files)) {
   say(`wrote ${file}`);
 }
 if (values.check && process.exitCode === undefined)
-  say('rules, dashboard, charts and docs/metrics.md are up to date');
+  say('rules, dashboard, charts and their pages are up to date');

@@ -52,7 +52,7 @@ export const meanings = {
   'request.followRedirects': 'False: a redirect is the answer.',
   'request.skipSSL': 'True: any certificate is accepted.',
   'request.ipFamily': 'Version of IP for the connection.',
-  'request.assertions': 'Conditions for a passed run; [see below](#assertions).',
+  'request.assertions': 'Conditions for a passed run; see [assertions](assertions.md).',
   'request.assertions[].source': 'Part of the answer that is compared.',
   'request.assertions[].property': 'Place in the source: header name, JSONPath, pattern or latency figure.',
   'request.assertions[].comparison': 'How the value is compared with `target`.',

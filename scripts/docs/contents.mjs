@@ -1,3 +1,8 @@
+import { documentPaths } from './markdown.mjs';
+
+/** The page of each check type, and that of assertions. */
+const checkPages = () => documentPaths().filter((path) => path.startsWith('docs/checks/'));
+
 /** The order of the pages in the site's navigation. A page that is in no group is listed under the last one. */
 export const groups = [
   {
@@ -16,16 +21,23 @@ export const groups = [
     title: 'Checks',
     pages: [
       'docs/checks.md',
+      ...checkPages(),
       'docs/run-a-check.md',
       'docs/checks-as-code.md',
+      'docs/commands/checks-as-code.md',
       'docs/scripts-in-the-service.md',
       'docs/api-scripts.md',
       'docs/suites.md',
+      'docs/suites/bundles.md',
+      'docs/suites/dependencies.md',
+      'docs/suites/browsers.md',
+      'docs/suites/settings.md',
       'docs/suites-in-the-service.md',
       'docs/heartbeats.md',
       'docs/agentic.md',
       'docs/sessions.md',
       'docs/triggers.md',
+      'docs/api/client-certificates.md',
     ],
   },
   {
@@ -36,6 +48,7 @@ export const groups = [
       'docs/maintenance-windows.md',
       'docs/status-pages.md',
       'docs/analytics.md',
+      'docs/api/live-checks.md',
       'docs/error-groups.md',
       'docs/root-cause-analyses.md',
     ],
@@ -49,10 +62,15 @@ export const groups = [
       'docs/commands.md',
       'docs/docker.md',
       'docs/kubernetes.md',
+      'docs/kubernetes/scaling.md',
+      'docs/kubernetes/manifest.md',
+      'docs/kubernetes/service.md',
       'docs/debian.md',
       'docs/metrics.md',
+      'docs/alert-rules.md',
       'docs/network-evidence.md',
       'docs/own-network.md',
+      'docs/api/private-locations.md',
       'docs/scaling.md',
       'docs/artifact-store.md',
       'docs/runtimes.md',
@@ -70,6 +88,13 @@ export const groups = [
   },
   {
     title: 'Develop',
-    pages: ['docs/api.md', 'docs/agent-protocol.md', 'docs/dependencies.md', 'CONTRIBUTING.md'],
+    pages: [
+      'docs/api.md',
+      'docs/api/access.md',
+      'docs/api/projects.md',
+      'docs/agent-protocol.md',
+      'docs/dependencies.md',
+      'CONTRIBUTING.md',
+    ],
   },
 ];

@@ -261,7 +261,7 @@ export const serviceAlerts = [
     description:
       'Runs that no agent takes within their interval, or within six minutes, are recorded as missed.',
     runbook: [
-      'If all slots are busy, add agents or configure autoscaling by `private_location_lane_check_runs` ([kubernetes](kubernetes.md)).',
+      'If all slots are busy, add agents or configure autoscaling by `private_location_lane_check_runs` ([kubernetes](kubernetes/scaling.md)).',
       'Otherwise no agent may support the runs. The status of a check names the missing type or runtime.',
     ],
   },
@@ -279,7 +279,7 @@ export function ruleGroups({ docs }) {
       annotations: {
         summary: alert.summary,
         description: alert.description,
-        runbook_url: `${docs}metrics.md#${alert.name.toLowerCase()}`,
+        runbook_url: `${docs}alert-rules.md#${alert.name.toLowerCase()}`,
       },
     })),
   });

@@ -1,4 +1,4 @@
-/** docs/metrics.md: all metrics of the catalogues, and all alerts with their runbooks. */
+/** docs/metrics.md: all metrics of the catalogues. docs/alert-rules.md: all alerts with their runbooks. */
 import { agentAlerts, serviceAlerts } from './alerts.mjs';
 
 const agentPrefix = 'location_agent_';
@@ -11,7 +11,7 @@ export function metricsPage({
   exporterSubjects,
 }) {
   return [
-    '# Metrics, alerts, dashboard',
+    '# Metrics and dashboard',
     '',
     'This page is for operators who monitor agents and the service with Prometheus and Grafana.',
     '',
@@ -45,11 +45,11 @@ export function metricsPage({
     '| `observability/prometheus-rule.yaml` | the same rules for the Prometheus operator; run `kubectl apply -f` |',
     '| `observability/dashboard.json` | dashboard for Grafana 10 or newer; import it with Dashboards → New → Import, then choose the data source at its top |',
     '',
-    'The rules link to this page.',
+    'The rules link to [alert-rules.md](alert-rules.md), which describes what to do for each alert.',
     'To link to your own copy, run `npm run observability -- --docs https://git.example/location-agent/docs/ --out DIR`.',
     'You can choose any names for scrape jobs, because the rules find agents by their metrics.',
     '',
-    '`npm run observability` generates this page, the rules and the dashboard.',
+    '`npm run observability` generates this page, the page of the alerts, the rules and the dashboard.',
     'It reads the metric catalogues (`src/agent/metrics/catalogue.ts`, `src/service/analytics/exporter-catalogue.ts`) and `scripts/observability/`.',
     'A test compares them with the metrics of a running agent and a running service.',
     '',
@@ -77,7 +77,7 @@ export function metricsPage({
     '## Service metrics',
     '',
     'All service metrics are gauges, refreshed at most every 10 seconds; see [analytics](analytics.md#prometheus).',
-    'Use the numbers of queued and running runs per location to scale agents ([kubernetes](kubernetes.md)).',
+    'Use the numbers of queued and running runs per location to scale agents ([kubernetes](kubernetes/scaling.md)).',
     'New names use base units; names in milliseconds and days are kept, because dashboards use them.',
     '',
     ...exporterSubjects.flatMap((subject) => [
@@ -89,7 +89,20 @@ export function metricsPage({
       ),
       '',
     ]),
-    '## Alerts',
+  ].join('\n');
+}
+
+/** The page of the alerts, which the rules link to. */
+export function alertsPage() {
+  return [
+    '# Alert rules for Prometheus',
+    '',
+    'This page is for people who receive an alert about the agents or the service: what it means, its query and what to do.',
+    '[metrics.md](metrics.md) describes the metrics, and how to load the rules:',
+    '',
+    '```yaml',
+    'rule_files: [location-agent.rules.yaml]',
+    '```',
     '',
     '| severity | act |',
     '| --- | --- |',
@@ -98,7 +111,7 @@ export function metricsPage({
     '| info | when you have time |',
     '',
     ...[...agentAlerts, ...serviceAlerts].flatMap((alert) => [
-      `### ${alert.name}`,
+      `## ${alert.name}`,
       '',
       `Severity ${alert.severity}; fires ${alert.for === '0m' ? 'immediately' : `after ${alert.for}`}. ${alert.description.replaceAll(/\{\{[^}]*\}\}/g, 'too long')}`,
       '',

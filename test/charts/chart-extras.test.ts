@@ -38,7 +38,7 @@ describe.skipIf(!canRender)('the chart of the agents', () => {
       groups: [{ name: 'location-agent', rules: expect.arrayContaining([expect.anything()]) }],
     });
     const text = JSON.stringify(rule);
-    expect(text).toContain('"runbook_url":"https://git.example/docs/metrics.md#locationagentdown"');
+    expect(text).toContain('"runbook_url":"https://git.example/docs/alert-rules.md#locationagentdown"');
     expect(text).toContain('{{ $labels.instance }}');
     const dashboard = of('everything', 'ConfigMap').find(({ metadata }) =>
       metadata.name.endsWith('-dashboard'),

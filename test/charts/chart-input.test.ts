@@ -35,9 +35,14 @@ describe.skipIf(!canRender)('the chart', () => {
 });
 
 describe('manifests of the docs', () => {
-  const docs = ['docs/kubernetes.md', 'charts/agent/README.md', 'charts/service/README.md'].map((path) =>
-    readFileSync(join(chartFolder, '..', '..', path), 'utf8'),
-  );
+  const docs = [
+    'docs/kubernetes.md',
+    'docs/kubernetes/manifest.md',
+    'docs/kubernetes/scaling.md',
+    'docs/kubernetes/service.md',
+    'charts/agent/README.md',
+    'charts/service/README.md',
+  ].map((path) => readFileSync(join(chartFolder, '..', '..', path), 'utf8'));
   const blocks = docs.flatMap((text) =>
     [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = '']) => block),
   );

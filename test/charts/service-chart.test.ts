@@ -179,7 +179,7 @@ describe.skipIf(!canRender)('the chart of the service', () => {
     });
     const rule = manifests.find(({ kind }) => kind === 'PrometheusRule');
     expect(rule?.['spec']).toMatchObject({ groups: [{ name: 'monitoring-service' }] });
-    expect(JSON.stringify(rule)).toContain('"runbook_url":"https://git.example/docs/metrics.md#');
+    expect(JSON.stringify(rule)).toContain('"runbook_url":"https://git.example/docs/alert-rules.md#');
   });
 
   test('prints notes with commands, and warnings where something is missing', () => {

@@ -12,15 +12,16 @@ import { hasPlaywright } from '../helpers/scripts/playwright.ts';
 import { anyDatabase } from '../helpers/service/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service/service.ts';
 
-/** The examples of docs/checks.md: the service creates each, and `run` runs each that it takes. */
+/** The examples of the pages in docs/checks: the service creates each, and `run` runs each that it takes. */
 
 const root = resolve(import.meta.dirname, '../..');
 const { documentOf } = (await import(join(root, 'scripts', 'docs', 'blocks.mjs'))) as {
-  documentOf: (path: string) => { language: string; marks: string[]; content: string; section: string }[];
+  documentOf: (path: string) => { language: string; marks: string[]; content: string }[];
 };
-const examples = documentOf('docs/checks.md').filter(({ marks }) => marks.includes('check'));
+const pageOf = (type: string) => `docs/checks/${type.toLowerCase().replace('_', '-')}.md`;
 const exampleOf = (type: string, language: string) =>
-  examples.find((block) => block.section === type && block.language === language)?.content;
+  documentOf(pageOf(type)).find((block) => block.marks.includes('check') && block.language === language)
+    ?.content;
 
 let api: TestService;
 let targets: Targets;

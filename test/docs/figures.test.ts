@@ -30,7 +30,7 @@ test('the memory of an idle agent is one figure in all pages', () => {
     new Set([
       'docs/dependencies.md',
       'docs/figures.md',
-      'docs/kubernetes.md',
+      'docs/kubernetes/scaling.md',
       'docs/operations.md',
       'charts/agent/README.md',
     ]),

@@ -153,7 +153,7 @@ async function resources(): Promise<Place['ids']> {
 
 /** Names of variables that mean something else on a page. */
 const meant: { readonly [path: string]: { readonly [variable: string]: string } } = {
-  'docs/api.md': { GROUP_ID: 'CHECK_GROUP_ID' },
+  'docs/notifications.md': { GROUP_ID: 'CHECK_GROUP_ID' },
   'docs/error-groups.md': { CHECK_ID: 'FAILING_CHECK_ID', GROUP_ID: 'ERROR_GROUP_ID' },
   'docs/migration.md': { CHECK_ID: 'BROWSER_CHECK_ID' },
   'docs/root-cause-analyses.md': { GROUP_ID: 'ERROR_GROUP_ID' },

@@ -10,7 +10,7 @@ import { metricPrefix, metricSubjects } from '../../src/agent/metrics/definition
 import { exporterMetrics, exporterSubjects } from '../../src/service/analytics/exporter-catalogue.ts';
 import { checkPromql, type KnownMetric } from '../helpers/promql.ts';
 
-/** Alert rules, dashboard and docs/metrics.md must agree with the metric catalogues. */
+/** Alert rules, dashboard, docs/metrics.md and docs/alert-rules.md must agree with the metric catalogues. */
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (...parts: string[]) => readFileSync(join(root, ...parts), 'utf8');
@@ -63,6 +63,7 @@ const rules = rulesFile.groups.flatMap((group) => group.rules);
 const dashboard = JSON.parse(read('observability', 'dashboard.json')) as Dashboard; // our own generated file
 const panels = dashboard.panels.filter(({ type }) => type !== 'row');
 const page = read('docs', 'metrics.md');
+const alertPage = read('docs', 'alert-rules.md');
 
 /** The labels in `{{ $labels.x }}` and `{{x}}` of a text. */
 const labelsIn = (text: string, pattern: RegExp) =>
@@ -182,7 +183,7 @@ describe('the dashboard', () => {
   });
 });
 
-test('docs/metrics.md names every metric with its type and labels, and every alert', () => {
+test('docs/metrics.md names every metric with its type and labels, and docs/alert-rules.md every alert', () => {
   for (const [name, { type, labels, help }] of Object.entries(agentMetrics)) {
     const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` `));
     expect(row, name).toContain(`| ${type} `);
@@ -191,21 +192,22 @@ test('docs/metrics.md names every metric with its type and labels, and every ale
   }
   for (const name of Object.keys(exporterMetrics)) expect(page).toContain(`| \`${name}\` `);
   for (const { alert, expr } of rules) {
-    expect(page).toContain(`### ${alert}\n`);
-    expect(page).toContain(expr);
+    expect(alertPage).toContain(`## ${alert}\n`);
+    expect(alertPage).toContain(expr);
   }
 });
 
 test('the committed files are up to date with the catalogues', async () => {
   const { ruleGroups, prometheusRule } = await script('alerts.mjs');
   const { dashboard: make } = await script('dashboard.mjs');
-  const { metricsPage } = await script('page.mjs');
+  const { metricsPage, alertsPage } = await script('page.mjs');
   expect(rulesFile).toEqual(ruleGroups?.({ docs: 'docs/' }));
   expect(parse(read('observability', 'prometheus-rule.yaml'))).toEqual(prometheusRule?.({ docs: 'docs/' }));
   expect(dashboard).toEqual(JSON.parse(JSON.stringify(make?.(catalogue))));
   // Prettier has aligned the tables of the committed page.
   const words = (text: string) => text.replaceAll(/[\s|-]+/g, ' ');
   expect(words(page)).toBe(words(String(metricsPage?.(catalogue))));
+  expect(words(alertPage)).toBe(words(String(alertsPage?.(null))));
 });
 
 test('the PromQL checker finds mistakes', () => {

@@ -10,7 +10,7 @@ import { startLine } from './start.ts';
 
 /**
  * All commands, in the order of the help. A new command needs a row here and one in main.ts, which loads its code. The
- * help, the completions, the man page and docs/commands.md follow (`npm run man`).
+ * help, the completions, the man page and the pages of commands in docs/ follow (`npm run man`).
  */
 export const commandLines = {
   start: startLine,

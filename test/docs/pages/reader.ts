@@ -51,10 +51,9 @@ const files = ({ accountKey, locationKey }: Place): { readonly [name: string]: s
 });
 
 /** Files that only some pages take for granted; others write them. */
-const ownFiles: { readonly [path: string]: { readonly [name: string]: string } } = {
-  'docs/commands.md': {
-    'monitoring/project.yaml': 'logicalId: office\nprojectName: Office\n',
-    'monitoring/home.yaml': `kind: check
+const project = {
+  'monitoring/project.yaml': 'logicalId: office\nprojectName: Office\n',
+  'monitoring/home.yaml': `kind: check
 logicalId: home
 checkType: URL
 name: Office
@@ -63,7 +62,10 @@ request:
   url: https://shop.example/
 tags: [smoke]
 `,
-  },
+};
+const ownFiles: { readonly [path: string]: { readonly [name: string]: string } } = {
+  'docs/commands.md': project,
+  'docs/commands/checks-as-code.md': project,
 };
 
 /** A command of a page with the hosts, keys and ellipses of this reader. */

@@ -65,7 +65,7 @@ export type Includes = {
 };
 
 /**
- * The syntax is listed in docs/suites.md: only `*`, `**`, `?`, `[…]` and `{a,b}`. A dot at the start of a name is an
+ * The syntax is listed in docs/suites/bundles.md: only `*`, `**`, `?`, `[…]` and `{a,b}`. A dot at the start of a name is an
  * ordinary character. posix: `[!a]` is any character except a.
  */
 // posix: `[!a]` is any character except a.

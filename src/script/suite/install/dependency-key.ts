@@ -7,7 +7,7 @@ import type { Engine, SuitePlace } from '../place/place.ts';
 
 /**
  * Hashes everything that decides which packages an install installs: two runs with the same key may share an install
- * (docs/suites.md, "Dependency cache").
+ * (docs/suites/dependencies.md, "Dependency cache").
  */
 
 /** Names of files that affect what a manager installs, in addition to lock files, package.json and .npmrc. */

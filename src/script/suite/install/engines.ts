@@ -22,7 +22,7 @@ import { shortened } from '../../../shortened.ts';
 
 /**
  * Engines of suites: Node in several versions, and Bun, with npm, pnpm and yarn, as installed by `node
- * scripts/engines.mjs install` (docs/suites.md, "Engines").
+ * scripts/engines.mjs install` (docs/suites/dependencies.md, "Engines").
  */
 
 /** Below a run's home: programs here precede the engine's `bin`, so that a project gets the version that it pins. */
