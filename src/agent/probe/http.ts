@@ -8,13 +8,14 @@ import {
   type HttpReport,
   type HttpRequest,
 } from '../../executors/http/request.ts';
-import type { ExecutionContext } from '../../executors/interface/executor.ts';
 import { unbracketed } from '../../executors/interface/name.ts';
 import type { ResolvedAddress } from '../../executors/interface/network.ts';
 import { lookUp, messageOf, probeNetwork } from './address.ts';
 import { TargetRefused } from './allowed-targets.ts';
 import { setTls, tlsFacts, type TlsFacts } from './certificates.ts';
+import { contextOf } from './context.ts';
 import { anyMatch } from './matching.ts';
+import { oauth2Authorization } from './oauth2.ts';
 import { proxyFor, proxyOf } from './proxied.ts';
 import type { Prober, ProbeRun } from './run.ts';
 import type { HeaderMatch, HttpSettings } from './settings/http.ts';
@@ -57,9 +58,12 @@ export const probeHttp: Prober<HttpSettings> = async (settings, run) => {
     if (error instanceof TargetRefused) refusal = error;
     throw error;
   };
+  const token = settings.oauth2 === null ? '' : await oauth2Authorization(settings.oauth2, run);
+  if (token === null) return false;
   const plain = await requestOf(url, settings, run, (facts) => {
     last = facts;
   });
+  if (token !== '') plain.headers = withAuthorization(plain.headers, token);
   let request = plain;
   if (proxy !== null) {
     const first = address === null ? null : { host, address: address.address };
@@ -135,23 +139,14 @@ async function requestOf(
   };
 }
 
+/** The token takes the place of the module's own header. */
+function withAuthorization(headers: readonly string[], token: string): string[] {
+  const isOwn = (at: number) => headers[at - (at % 2)]?.toLowerCase() === 'authorization';
+  return [...headers.filter((_, at) => !isOwn(at)), 'authorization', token];
+}
+
 const needsBody = ({ bodyMatches, bodyNotMatches, compression }: HttpSettings) =>
   bodyMatches.length > 0 || bodyNotMatches.length > 0 || !['', 'identity'].includes(compression);
-
-/** The parts of a context that requests do not use. */
-function contextOf({ signal, log, network, now }: ProbeRun): ExecutionContext {
-  return {
-    signal,
-    network,
-    now,
-    log: (_level, message) => log(message),
-    scripts: null,
-    workDir: () => Promise.reject(new Error('a probe has no folder')),
-    artifacts: { add: () => undefined },
-    addSecret: () => undefined,
-    withhold: () => undefined,
-  };
-}
 
 /** Judges the answer in the order of the other program: status, headers, body, version, TLS. */
 async function judge(

@@ -54,7 +54,7 @@ describe.skipIf(!hasExporter)('next to blackbox_exporter', () => {
   beforeAll(async () => {
     lab = await startProbeLab();
     const file = join(lab.folder, 'blackbox.yml');
-    writeFileSync(file, probeFile(lab.ca, lab.proxy.port));
+    writeFileSync(file, probeFile(lab.ca, lab.proxy.port, lab.ports.tokens));
     const port = await freePort();
     theirs = `http://127.0.0.1:${port}`;
     program = startProgram(exporter, [`--config.file=${file}`, `--web.listen-address=127.0.0.1:${port}`]);
@@ -80,7 +80,7 @@ describe.skipIf(!hasExporter)('next to blackbox_exporter', () => {
     dns: 0,
     grpc: 0,
   };
-  const names = probeCases({ ports }, { startTls: 0, closed: 0, grpcTls: 0 });
+  const names = probeCases({ ports }, { startTls: 0, closed: 0, grpcTls: 0, tokens: 0 });
 
   test.each(names.map(([module, what], index) => ({ module, what, index })))(
     '$module: $what',

@@ -3,7 +3,7 @@ import type { Targets } from '../../../src/targets/targets.ts';
 /** Modules and targets of the differential test. docs/probe.md has the same table. */
 
 /** The file for both programs; `ca` is the path of the authority's PEM. */
-export const probeFile = (ca: string, proxyPort: number): string => `
+export const probeFile = (ca: string, proxyPort: number, tokenPort: number): string => `
 modules:
   http_2xx: &http
     prober: http
@@ -27,6 +27,9 @@ modules:
   http_small: {prober: http, timeout: 15s, http: {<<: *plain, body_size_limit: 4B}}
   http_basic: {prober: http, timeout: 15s, http: {<<: *plain, basic_auth: {username: a, password: very-secret}}}
   http_bearer: {prober: http, timeout: 15s, http: {<<: *plain, authorization: {credentials: very-secret}}}
+  http_oauth2: {prober: http, timeout: 15s, http: {<<: *plain, oauth2: {client_id: probes, client_secret: "very secret+", token_url: "http://127.0.0.1:${tokenPort}/header", scopes: [read, list], endpoint_params: {audience: shop}}}}
+  http_oauth2_form: {prober: http, timeout: 15s, http: {<<: *plain, oauth2: {client_id: probes, client_secret: "very secret+", token_url: "http://127.0.0.1:${tokenPort}/form", scopes: [read, list], endpoint_params: {audience: shop}}}}
+  http_oauth2_refused: {prober: http, timeout: 15s, http: {<<: *plain, oauth2: {client_id: probes, client_secret: wrong, token_url: "http://127.0.0.1:${tokenPort}/header"}}}
   http_version: {prober: http, timeout: 15s, http: {<<: *plain, valid_http_versions: ["HTTP/2.0"]}}
   http_ssl: {prober: http, timeout: 15s, http: {<<: *plain, fail_if_not_ssl: true}}
   http_ip6_only: {prober: http, timeout: 15s, http: {preferred_ip_protocol: ip6, ip_protocol_fallback: false}}
@@ -70,8 +73,8 @@ modules:
   grpc_tls: {prober: grpc, timeout: 15s, grpc: {preferred_ip_protocol: ip4, tls: true, tls_config: {ca_file: ${ca}}}}
 `;
 
-/** Port of the server that speaks STARTTLS, and that of nobody. */
-export type MorePorts = { startTls: number; closed: number; grpcTls: number };
+/** Ports of the server that speaks STARTTLS, of nobody, and of the server of tokens. */
+export type MorePorts = { startTls: number; closed: number; grpcTls: number; tokens: number };
 
 /** Module, name of the target for the table, and the target. */
 export function probeCases(
@@ -114,6 +117,9 @@ export function probeCases(
     ['http_small', 'a page below the limit', `http://${http}/ok`],
     ['http_basic', 'a page', http],
     ['http_bearer', 'a page', http],
+    ['http_oauth2', 'a page that needs the token', `http://127.0.0.1:${more.tokens}/page`],
+    ['http_oauth2_form', 'a page that needs the token', `http://127.0.0.1:${more.tokens}/page`],
+    ['http_oauth2_refused', 'a page that needs the token', `http://127.0.0.1:${more.tokens}/page`],
     ['http_version', 'HTTP/1.1', http],
     ['http_ssl', 'a page', http],
     ['http_ip6_only', 'IPv4', http],

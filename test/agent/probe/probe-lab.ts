@@ -10,6 +10,7 @@ import { startHealthServer, type HealthServer } from '../../../src/agent/metrics
 import { createProbeEndpoint, type ProbeEndpointOptions } from '../../../src/agent/probe/endpoint.ts';
 import { createAuthority } from '../../../src/targets/certificates.ts';
 import { startTargets, type Targets } from '../../../src/targets/targets.ts';
+import { startTokenServer } from './token-server.ts';
 import { startForwardProxy, type ForwardProxy } from './forward-proxy.ts';
 import type { MorePorts } from './probe-cases.ts';
 
@@ -115,17 +116,19 @@ export async function startProbeLab(): Promise<ProbeLab> {
   );
   await Promise.all([once(grpc, 'listening'), once(mail, 'listening')]);
   const proxy = await startForwardProxy();
+  const tokens = await startTokenServer();
   const portOf = (server: { address: () => unknown }) => (server.address() as AddressInfo).port; // they listen on TCP
   return {
     folder,
     ca,
     targets,
     proxy,
-    ports: { grpcTls: portOf(grpc), startTls: portOf(mail), closed: await freePort() },
+    ports: { grpcTls: portOf(grpc), startTls: portOf(mail), closed: await freePort(), tokens: tokens.port },
     close: async () => {
       grpc.close();
       mail.close();
       await proxy.close();
+      await tokens.close();
       await targets.close();
       rmSync(folder, { recursive: true, force: true });
     },

@@ -30,7 +30,7 @@ describe.skipIf(!hasPrometheus)('prometheus', () => {
   beforeAll(async () => {
     lab = await startProbeLab();
     const file = join(lab.folder, 'blackbox.yml');
-    writeFileSync(file, probeFile(lab.ca, lab.proxy.port));
+    writeFileSync(file, probeFile(lab.ca, lab.proxy.port, lab.ports.tokens));
     agent = await startProbe({ file, token: new Secret('a-long-token'), targets: ['127.0.0.0/8'] });
     const port = await freePort();
     url = `http://127.0.0.1:${port}`;

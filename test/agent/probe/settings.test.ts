@@ -17,7 +17,16 @@ describe('refused', () => {
   test.each([
     ['http', 'fail_if_body_json_matches_cel: "body.a"', 'fail_if_body_json_matches_cel is not supported'],
     ['http', 'fail_if_body_json_not_matches_cel: "a"', 'fail_if_body_json_not_matches_cel is not supported'],
-    ['http', 'oauth2: {client_id: a}', 'oauth2 is not supported'],
+    ['http', 'oauth2: {client_secret: a}', 'oauth2.client_id is required'],
+    ['http', 'oauth2: {client_id: a}', 'oauth2.client_secret or client_secret_file is required'],
+    ['http', 'oauth2: {client_id: a, client_secret: b, client_secret_file: c}', 'exclude each other'],
+    ['http', 'oauth2: {client_id: a, client_secret: b}', 'oauth2.token_url must be a URL'],
+    [
+      'http',
+      'oauth2: {client_id: a, client_secret: b, token_url: "http://c", x: 1}',
+      'oauth2.x is not a field',
+    ],
+    ['http', 'basic_auth: {username: a}, oauth2: {client_id: a}', 'basic_auth and oauth2 exclude each other'],
     ['http', 'proxy_url: "socks5://a"', 'proxy_url must be a URL such as'],
     ['http', 'proxy_url: "http://"', 'proxy_url must be a URL such as'],
     ['http', 'no_proxy: a.example', 'no_proxy needs proxy_url'],
@@ -93,7 +102,14 @@ modules:
       basic_auth: {username: monitor, password: very-secret}
       headers: {X-Api-Key: very-secret, Accept: text/html}
       http_headers: {X-Other: {values: [shown], secrets: [very-secret]}}
+  tokens:
+    prober: http
+    http:
+      oauth2: {client_id: probes, client_secret: very-secret, token_url: "http://a:very-secret@tokens.example/"}
 `);
+  const tokens = modules.get('tokens')?.shown ?? '';
+  expect(tokens).not.toContain('very-secret');
+  for (const text of ['probes', '@tokens.example/']) expect(tokens).toContain(text);
   const { shown } = modules.get('m') ?? { shown: '' };
   expect(shown).not.toContain('very-secret');
   for (const text of ['monitor', 'text/html', 'shown', '<secret>']) expect(shown).toContain(text);

@@ -4,6 +4,7 @@ import { sizeBytes } from './durations.ts';
 import { ipSettings, type IpSettings } from './ip.ts';
 import type { ProbeFields } from './fields.ts';
 import type { Pattern } from './patterns.ts';
+import { oauth2Settings, type Oauth2Settings } from './oauth2.ts';
 import { isHeader, proxySettings, type ProxySettings } from './proxy.ts';
 import { tlsSettings, type TlsSettings } from './tls.ts';
 
@@ -32,15 +33,11 @@ export type HttpSettings = {
   readonly headerMatches: readonly HeaderMatch[];
   readonly headerNotMatches: readonly HeaderMatch[];
   readonly http2: boolean;
+  readonly oauth2: Oauth2Settings | null;
   readonly proxy: ProxySettings | null;
 };
 
-const unsupported = [
-  'fail_if_body_json_matches_cel',
-  'fail_if_body_json_not_matches_cel',
-  'oauth2',
-  'enable_http3',
-];
+const unsupported = ['fail_if_body_json_matches_cel', 'fail_if_body_json_not_matches_cel', 'enable_http3'];
 /** Fields have their own place for these. */
 const reserved = new Set([
   'authorization',
@@ -109,6 +106,7 @@ export function httpSettings(fields: ProbeFields): HttpSettings {
     headerMatches: headerMatchesOf(fields, 'fail_if_header_matches'),
     headerNotMatches: headerMatchesOf(fields, 'fail_if_header_not_matches'),
     http2: fields.flag('enable_http2', true),
+    oauth2: oauth2Settings(fields),
     proxy: proxySettings(fields),
   };
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(settings.method)) fields.fail('method', 'is not a method');
@@ -157,7 +155,7 @@ function secretOf(fields: ProbeFields, name: string): (() => Promise<string>) | 
 }
 
 function authorizationOf(fields: ProbeFields): () => Promise<string | null> {
-  const ways = ['basic_auth', 'authorization', 'bearer_token', 'bearer_token_file'].filter((name) =>
+  const ways = ['basic_auth', 'authorization', 'oauth2', 'bearer_token', 'bearer_token_file'].filter((name) =>
     fields.has(name),
   );
   if (ways.length > 1) fields.fail(ways[0] ?? '', `and ${ways[1]} exclude each other`);

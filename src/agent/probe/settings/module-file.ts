@@ -112,7 +112,7 @@ function masked(value: unknown, isSecret = false): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [
       name,
-      name === 'proxy_url'
+      name === 'proxy_url' || name === 'token_url'
         ? withoutPassword(one)
         : name === 'proxy_connect_header' && isFields(one)
           ? Object.fromEntries(Object.keys(one).map((header) => [header, ['<secret>']]))
