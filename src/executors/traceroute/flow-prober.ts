@@ -67,11 +67,32 @@ type Ended = { errno: number; next: number };
 
 type FlowTarget = { address: string; family: IpFamily; port: number; flowKey: string };
 
+/** A prober that sends SYNs or datagrams from one port, without privileges. */
+export function flowProber(native: Native, target: FlowTarget, way: 'tcp' | 'udp'): Prober {
+  return proberOf(native, target, way).prober;
+}
+
+/** Errors of a socket that this process may not open, or that the system does not have. */
+const refusals = new Set(['EACCES', 'EPERM', 'EAFNOSUPPORT', 'EPROTONOSUPPORT']);
+
 /**
- * A prober that sends SYNs or datagrams from one port, or echo requests with one id. Only those of raw sockets need a
- * privilege. Throws ProbeRefused (EACCES, EPERM) if this process may not open an ICMP socket of the kind.
+ * A prober that sends echo requests with one id through an ICMP socket of its own; null = this process may not open one
+ * of the kind. Throws ProbeRefused.
  */
-export function flowProber(native: Native, target: FlowTarget, way: Prober['way']): Prober {
+export function echoFlowProber(native: Native, target: FlowTarget, way: 'ping' | 'raw'): Prober | null {
+  const { prober, open } = proberOf(native, target, way);
+  // Without an exception, whose stack costs as much as the probes of a round.
+  const errno = open();
+  if (errno === 0) return prober;
+  const code = getSystemErrorName(errno);
+  if (refusals.has(code)) return null;
+  throw new ProbeRefused(code);
+}
+
+/** `open`: opens a flow from the next port; 0 or a negative errno. */
+type FlowProber = { prober: Prober; open: () => number };
+
+function proberOf(native: Native, target: FlowTarget, way: Prober['way']): FlowProber {
   const { address, family, port, flowKey } = target;
   const base = flowPort(flowKey) - firstPort;
   /** The routers that the addon has named, by number of hops. */
@@ -80,8 +101,9 @@ export function flowProber(native: Native, target: FlowTarget, way: Prober['way'
   let tried = 0;
   let onRound: (texts: string) => void = () => undefined;
 
-  const open = (): NativeFlow => {
+  const open = (): number => {
     if (flow !== null) native.closeFlow(flow);
+    flow = null;
     const source = firstPort + ((base + tried) % portCount);
     const opened = native.openFlow(
       family,
@@ -93,9 +115,14 @@ export function flowProber(native: Native, target: FlowTarget, way: Prober['way'
       numbers,
       (texts) => onRound(texts),
     );
-    if (typeof opened === 'number') throw new ProbeRefused(getSystemErrorName(opened));
+    if (typeof opened === 'number') return opened;
     flow = opened;
-    return opened;
+    return 0;
+  };
+  const openedFlow = (): NativeFlow => {
+    const errno = flow === null ? open() : 0;
+    if (flow === null) throw new ProbeRefused(getSystemErrorName(errno));
+    return flow;
   };
 
   /** Reads the numbers of a round that is over. */
@@ -126,7 +153,7 @@ export function flowProber(native: Native, target: FlowTarget, way: Prober['way'
     onHop: OnHop,
   ): Promise<Ended> => {
     signal.throwIfAborted();
-    const used = flow ?? open();
+    const used = openedFlow();
     const started = native.sendRound(used, from, to, waitMs, maxSilent);
     if (typeof started === 'string') return report(started, from, onHop);
     if (started !== 0) return { errno: -started, next: from };
@@ -146,10 +173,7 @@ export function flowProber(native: Native, target: FlowTarget, way: Prober['way'
     });
   };
 
-  // TCP and UDP need no permission, and their sockets are opened by the first probe.
-  if (way === 'ping' || way === 'raw') open();
-
-  return {
+  const prober: Prober = {
     way,
     round: async (round, signal, onHop) => {
       let { from } = round;
@@ -162,7 +186,8 @@ export function flowProber(native: Native, target: FlowTarget, way: Prober['way'
         if (!isTaken || tried >= portTries) throw new ProbeRefused(code);
         tried += 1;
         from = next;
-        open();
+        if (flow !== null) native.closeFlow(flow);
+        flow = null;
       }
     },
     close: () => {
@@ -170,4 +195,5 @@ export function flowProber(native: Native, target: FlowTarget, way: Prober['way'
       flow = null;
     },
   };
+  return { prober, open };
 }

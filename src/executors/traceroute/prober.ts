@@ -1,10 +1,10 @@
 import { AgentError } from '../../errors.ts';
-import { loadNative, nativeProblem, type Native } from '../../native/native.ts';
+import { loadNative, nativeProblem } from '../../native/native.ts';
 import type { TraceProtocol } from '../../protocol/traceroute.ts';
 import type { IpFamily, Network } from '../interface/network.ts';
 import { echoProber } from './echo-prober.ts';
-import { flowProber } from './flow-prober.ts';
-import { ProbeRefused, type Prober } from './round.ts';
+import { echoFlowProber, flowProber } from './flow-prober.ts';
+import type { Prober } from './round.ts';
 
 export type ProbedTarget = {
   address: string;
@@ -25,7 +25,12 @@ export async function openProber(target: ProbedTarget, network: Pick<Network, 'i
   const native = loadNative();
   if (way === 'echo') {
     // A raw socket that the helper opens is shared by all checks, because starting the helper is expensive.
-    return (native === null ? null : ownEchoProber(native, target)) ?? echoProber(target, network);
+    const own =
+      native === null
+        ? null
+        : (echoFlowProber(native, onAnyPort(target), 'ping') ??
+          echoFlowProber(native, onAnyPort(target), 'raw'));
+    return own ?? echoProber(target, network);
   }
   if (native === null) {
     throw new AgentError(
@@ -36,15 +41,5 @@ export async function openProber(target: ProbedTarget, network: Pick<Network, 'i
   return flowProber(native, target, way);
 }
 
-/** A prober with an ICMP socket of its own; null = this process may not open one. */
-function ownEchoProber(native: Native, target: ProbedTarget): Prober | null {
-  for (const way of ['ping', 'raw'] as const) {
-    try {
-      return flowProber(native, { ...target, port: 1 }, way);
-    } catch (error: unknown) {
-      const refused = ['EACCES', 'EPERM', 'EAFNOSUPPORT', 'EPROTONOSUPPORT'];
-      if (!(error instanceof ProbeRefused) || !refused.includes(error.code)) throw error;
-    }
-  }
-  return null;
-}
+/** Echo requests have no port, but the addon wants a valid one. */
+const onAnyPort = (target: ProbedTarget): ProbedTarget => ({ ...target, port: 1 });

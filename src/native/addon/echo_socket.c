@@ -56,23 +56,16 @@ static int open_socket(int family, bool raw) {
   return fd < 0 ? -errno : fd;
 }
 
-int open_echo_socket(int family, bool raw, const char *helper, uint16_t id) {
-  int fd = raw && helper != NULL ? open_by_helper(helper, family) : open_socket(family, raw);
-  if (fd < 0) return fd;
-  if (raw) accept_only(fd, family, id);
-  /* Options that a sandbox's kernel refuses are skipped: replies then have no TTL, or errors count as loss. */
+/* Options that a sandbox's kernel refuses are skipped: replies then have no TTL, or errors count as loss. */
+static void set_usual_options(int fd, int family, bool raw) {
   set_option(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-  /* Hundreds of replies may arrive while the loop is busy, and a dropped one would count against the target. */
-  if (set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20) != 0) set_option(fd, SOL_SOCKET, SO_RCVBUF, 4 << 20);
   if (family == AF_INET) {
     set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
-    set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
     if (raw) {
       set_option(fd, SOL_RAW, ICMP_FILTER, (int)~(1u << ICMP_ECHOREPLY)); /* one bit per type to drop */
     }
   } else {
     set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
-    set_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
     if (raw) {
       struct icmp6_filter only_replies;
       ICMP6_FILTER_SETBLOCKALL(&only_replies);
@@ -80,6 +73,23 @@ int open_echo_socket(int family, bool raw, const char *helper, uint16_t id) {
       setsockopt(fd, IPPROTO_ICMPV6, ICMP6_FILTER, &only_replies, sizeof only_replies);
     }
   }
+}
+
+int open_echo_socket(int family, bool raw, const char *helper, uint16_t id) {
+  int fd = raw && helper != NULL ? open_by_helper(helper, family) : open_socket(family, raw);
+  if (fd < 0) return fd;
+  if (raw) accept_only(fd, family, id);
+  set_usual_options(fd, family, raw);
+  /* Hundreds of replies may arrive while the loop is busy, and a dropped one would count against the target. */
+  if (set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20) != 0) set_option(fd, SOL_SOCKET, SO_RCVBUF, 4 << 20);
+  if (family == AF_INET) set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
+  else set_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+  return fd;
+}
+
+int open_single_echo_socket(int family, bool raw) {
+  int fd = open_socket(family, raw);
+  if (fd >= 0) set_usual_options(fd, family, raw);
   return fd;
 }
 

@@ -14,6 +14,12 @@
 int open_echo_socket(int family, bool raw, const char *helper, uint16_t id);
 
 /*
+ * Opens one for a single target, to which it is to be connected: without what only hundreds of requests at once need,
+ * and whose setting costs as much as a trace. A negative errno on failure.
+ */
+int open_single_echo_socket(int family, bool raw);
+
+/*
  * Sends all requests from an address in text (empty = the system chooses), and never in fragments if so wanted: IPv4
  * packets then carry "don't fragment". 0 or an errno.
  */

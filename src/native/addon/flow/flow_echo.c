@@ -34,7 +34,7 @@ static int bind_id(const flow *one, int fd) {
 
 int open_echo_flow(flow *one) {
   bool is_raw = one->way == BY_RAW_SOCKET;
-  int fd = open_echo_socket(one->family, is_raw, NULL, one->source_port);
+  int fd = open_single_echo_socket(one->family, is_raw);
   if (fd < 0) return -fd;
   if ((!is_raw && bind_id(one, fd) != 0) || connect(fd, (struct sockaddr *)&one->target, one->target_length) != 0) {
     int error = errno;

@@ -193,9 +193,10 @@ bool read_answer(flow *one, uint32_t events, probe_answer *answer) {
   uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
   *answer = (probe_answer){.kind = NOBODY_ANSWERED, .type = -1, .code = -1, .rtt = rtt_ms(one->sent_ns, now_ns, 0)};
   if (read_message(one, now_ns, answer)) return true;
+  /* A reply of a near target is there already, and reading in vain costs less than a wait. */
+  if (is_echo(one)) return read_echo_reply(one, now_ns, answer);
   if (events == 0 && one->refused == 0) return false;
   if (one->tcp) return read_handshake(one, answer);
-  if (is_echo(one)) return read_echo_reply(one, now_ns, answer);
   if (!read_datagram(one)) return false;
   answer->kind = TARGET_ANSWERED;
   return true;
