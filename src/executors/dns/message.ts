@@ -1,10 +1,4 @@
-import {
-  encode,
-  AUTHENTIC_DATA,
-  DNSSEC_OK,
-  RECURSION_DESIRED,
-  type RecordType,
-} from 'dns-packet';
+import { encode, AUTHENTIC_DATA, DNSSEC_OK, RECURSION_DESIRED, type RecordType } from 'dns-packet';
 
 /**
  * DNS messages (RFC 1035 section 4). dns-packet encodes queries. Answers are decoded here because they are evidence:
