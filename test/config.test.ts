@@ -77,6 +77,11 @@ describe('a wrong list of networks, reference target or health address is one li
       'REFERENCE_TARGETS: "nowhere" is neither host:port nor an http(s) URL; separate targets with commas',
     ],
     [
+      'REFERENCE_TARGETS',
+      'a\r\nb\u2028c',
+      'REFERENCE_TARGETS: "a\\u000d\\u000ab\\u2028c" is neither host:port nor an http(s) URL; separate targets with commas',
+    ],
+    [
       'AGENT_HEALTH_HOST',
       'here',
       'AGENT_HEALTH_HOST must be an IP address of this machine, such as 127.0.0.1',

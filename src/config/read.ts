@@ -12,11 +12,22 @@ export type Environment = { readonly [name: string]: string | undefined };
 /** A variable of the table, in one of the forms in which it is read. */
 export type ReadName = VariableName | `${SecretName}_FILE` | Lowercase<AnyCaseName>;
 
-/** Throws FatalError (78); the message is the summary, a colon and the remedy. */
+/** Throws FatalError (78); the message is the summary, a colon and the remedy, in one line. */
 export function fail(summary: string, remedy?: string): never {
   const { configuration: exitCode } = exitCodes;
-  throw new FatalError('CONFIGURATION', summary, remedy === undefined ? { exitCode } : { exitCode, remedy });
+  throw new FatalError(
+    'CONFIGURATION',
+    inOneLine(summary),
+    remedy === undefined ? { exitCode } : { exitCode, remedy: inOneLine(remedy) },
+  );
 }
+
+/** Messages repeat values, and a value may contain ends of lines or other control characters. */
+const inOneLine = (message: string): string =>
+  message.replaceAll(
+    /[\p{Cc}\u2028\u2029]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 
 export function text(env: Environment, name: ReadName): string | null {
   const value = env[name]?.trim();
