@@ -37,7 +37,11 @@ async function startServer(): Promise<{
 }> {
   const authority = await createAuthority({ commonName: 'the issuer' });
   const stranger = await createAuthority({ commonName: 'a stranger' });
-  const { cert, key } = await authority.issue({ commonName: 'shop.test' });
+  const { cert, key } = await authority.issue({
+    commonName: 'shop.test',
+    notBefore: new Date(Date.now() - dayMs),
+    notAfter: new Date(Date.now() + 90 * dayMs),
+  });
   let context: SecureContext = createSecureContext({ cert, key });
   const server: Server = createServer({ SNICallback: (_name, done) => done(null, context) });
   server.on('secureConnection', (socket) => socket.on('error', () => socket.destroy()).resume());
