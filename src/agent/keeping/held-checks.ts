@@ -73,7 +73,7 @@ export function createHeldChecks(): HeldChecks {
       }
       for (const id of answer.dropped) remove(id);
       if (answer.hasMore || listed === null) return;
-      for (const id of [...held.keys()]) if (!listed.has(id)) remove(id);
+      for (const id of held.keys()) if (!listed.has(id)) remove(id);
       listed = null;
     },
     takeDue: (now) => {
