@@ -91,9 +91,10 @@ async function followTime(
     states.push({ checkId, state, resultId, runLocations, dueAt });
     if (alert !== null || incident !== null) {
       const at = state.lastRunAt ?? now;
-      consequences.push({ subject, policy, alert, incident, resultId, runLocations, at });
+      const about = { resultId, runLocations, at, isOfRun: false };
+      consequences.push({ subject, policy, alert, incident, ...about });
     }
   }
-  await saveStates(tx, states);
+  await saveStates(tx, states, new Date(now));
   if (consequences.length > 0) await raiseAlerts(tx, raising, consequences);
 }

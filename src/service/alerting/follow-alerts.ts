@@ -57,7 +57,7 @@ export function createAlertFollower(deps: AlertingDeps & { now: () => number }):
         consequences.push(...followed.consequences);
         if (subject.isSslDue) certificates.push({ ...seenBy(check), subject });
       }
-      await saveStates(tx, states);
+      await saveStates(tx, states, new Date(now));
       if (consequences.length > 0) await raiseAlerts(tx, raising, consequences);
     }
     if (certificates.length > 0) await followCertificates(tx, raising, certificates);
@@ -128,7 +128,7 @@ async function followRuns(
     ({ state, dueAt } = next);
     const { alert, incident } = next;
     if (alert !== null || incident !== null) {
-      consequences.push({ subject, policy, alert, incident, resultId, runLocations, at });
+      consequences.push({ subject, policy, alert, incident, resultId, runLocations, at, isOfRun: true });
     }
   }
   return { state: { checkId: subject.checkId, state, resultId, runLocations, dueAt }, consequences };

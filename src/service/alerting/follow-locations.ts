@@ -22,6 +22,9 @@ import { insertAlerts, type AlertRow } from './statements.ts';
  * are errored, so they raise no alerts about checks.
  */
 
+/** Runs of agents that were cut off are followed later than any other. */
+const lateAfterMs = 10 * 60_000;
+
 type SeenRun = LocationRun & { accountId: string; slug: string; message: string | null };
 
 /** `now`: milliseconds since the epoch. */
@@ -160,6 +163,7 @@ function alertOf(
     sslDaysRemaining: null,
     isReminder: false,
     reminderSequence: 0,
+    isLate: now - at > lateAfterMs,
     silenced,
     startedAt: new Date(at),
     createdAt: new Date(now),

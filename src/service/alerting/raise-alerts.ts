@@ -34,6 +34,8 @@ export type Consequence = Pick<Step, 'alert' | 'incident'> & {
   runLocations: readonly string[];
   /** Time of the run, in milliseconds since the epoch. */
   at: number;
+  /** True: the run causes it. False: the time that has passed since then. */
+  isOfRun: boolean;
 };
 
 /** State that all alerts of one transaction share. */
@@ -112,7 +114,7 @@ export function snapshotOf(
   { now, nextId }: Pick<Raising, 'now' | 'nextId'>,
   { subject, resultId, runLocations, at }: Pick<Consequence, 'subject' | 'resultId' | 'runLocations' | 'at'>,
   result: AlertResult | undefined,
-): Omit<AlertRow, 'alertType' | 'isReminder' | 'reminderSequence' | 'silenced'> {
+): Omit<AlertRow, 'alertType' | 'isReminder' | 'reminderSequence' | 'isLate' | 'silenced'> {
   return {
     id: nextId(),
     accountId: subject.accountId,
@@ -145,5 +147,7 @@ function rowOf(
   { alertType, isReminder, reminderSequence, silenced }: RaisedAlert,
   result: AlertResult | undefined,
 ): AlertRow {
-  return { ...snapshotOf(raising, consequence, result), alertType, isReminder, reminderSequence, silenced };
+  const isLate = consequence.isOfRun && result?.isLate === true;
+  const snapshot = snapshotOf(raising, consequence, result);
+  return { ...snapshot, alertType, isReminder, reminderSequence, isLate, silenced };
 }

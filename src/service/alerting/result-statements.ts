@@ -14,6 +14,8 @@ export type AlertResult = {
   responseTime: number;
   error: string | null;
   startedAt: Date;
+  /** The service learned of it long after it had ended. Agents send results within seconds while it is there. */
+  isLate: boolean;
   statusCode: number | null;
   statusText: string | null;
   certificate: {
@@ -27,7 +29,7 @@ export type AlertResult = {
 
 type Row = Pick<
   AlertResult,
-  'id' | 'runLocation' | 'runLocationName' | 'responseTime' | 'error' | 'startedAt'
+  'id' | 'runLocation' | 'runLocationName' | 'responseTime' | 'error' | 'startedAt' | 'isLate'
 > & {
   status: unknown;
   statusText: unknown;
@@ -50,6 +52,7 @@ export async function findAlertResults(
   const rows = await tx.query<Row>(
     `select r.id, r.run_location as "runLocation", coalesce(l.name, r.run_location) as "runLocationName",
        r.response_time as "responseTime", r.reason->>'message' as error, r.started_at as "startedAt",
+       r.stored_at - r.stopped_at > interval '1 minute' as "isLate",
        r.body#>'{details,response,status}' as status, r.body#>'{details,response,statusText}' as "statusText",
        coalesce(r.body#>'{details,response,href}', r.body#>'{details,request,url}',
          r.body#>'{details,request,hostname}') as target,

@@ -29,6 +29,9 @@ export const CheckAlert = open(
       statusCode: Nullable(Type.Integer({ description: 'Of the HTTP response.' })),
       isReminder: Type.Boolean(),
       reminderSequence: Type.Integer({ description: 'Which reminder; 0 = no reminder.' }),
+      isLate: Type.Boolean({
+        description: 'True: the result arrived more than a minute after the run, after an outage.',
+      }),
       startedAt: Type.String({ format: 'date-time', description: 'When the run started.' }),
       created_at: Type.String({ format: 'date-time', description: 'When the alert was raised.' }),
     },
@@ -63,6 +66,7 @@ const presentAlert = (row: AlertRow) => ({
   statusCode: row.statusCode,
   isReminder: row.isReminder,
   reminderSequence: row.reminderSequence,
+  isLate: row.isLate,
   startedAt: row.startedAt.toISOString(),
   created_at: row.createdAt.toISOString(),
 });

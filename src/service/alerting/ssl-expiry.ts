@@ -79,7 +79,7 @@ async function followCertificate(
   const about = { subject, resultId: result.id, runLocations: [result.runLocation], at: now };
   const snapshot = snapshotOf(raising, about, result);
   const sslDomain = snapshot.sslDomain ?? subject.sslCheckDomain;
-  const noReminder = { isReminder: false, reminderSequence: 0, silenced: false };
+  const noReminder = { isReminder: false, reminderSequence: 0, isLate: false, silenced: false };
   // The alert is about the certificate, not about the outcome of the run.
   await insertAlerts(tx, [{ ...snapshot, ...noReminder, alertType: 'ALERT_SSL', error: null, sslDomain }]);
   await queueNotifications(tx, background, { accountId, channelIds: unnotified, alertId: snapshot.id });

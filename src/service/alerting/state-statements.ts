@@ -115,13 +115,22 @@ export async function lockSubjects(
   return rows.map(subjectOf);
 }
 
+/**
+ * SQL: the last run of the check `s` was learned of late, and the agent that holds the check has not delivered its later
+ * runs yet. They decide whether an alert that became due meanwhile is raised.
+ */
+const awaitsRuns = `s.last_learned_at - s.last_run_at > interval '2 minutes' and exists (
+  select 1 from kept_checks k join agents h on h.id = k.agent_id
+  where k.check_id = s.check_id and k.dropped_at is null and coalesce(h.reported_to < s.due_at, true))`;
+
 /** Locks and reads checks with a due alert or reminder; skips those that another replica has locked. */
 export async function lockDueSubjects(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
 ): Promise<AlertSubject[]> {
   const rows = await tx.query<Row>(
-    `${subject('$1')} where s.due_at <= $1 order by s.due_at limit $2 for update of s skip locked`,
+    `${subject('$1')} where s.due_at <= $1 and (${awaitsRuns}) is not true
+     order by s.due_at limit $2 for update of s skip locked`,
     [now, limit],
   );
   return rows.map(subjectOf);
@@ -165,12 +174,13 @@ export type StateToStore = Pick<AlertSubject, 'checkId' | 'state' | 'resultId' |
 const instant = (time: number | null) => (time === null ? null : new Date(time));
 
 /** Writes states that this transaction has locked. */
-export async function saveStates(tx: Queryable, states: readonly StateToStore[]): Promise<void> {
+export async function saveStates(tx: Queryable, states: readonly StateToStore[], now: Date): Promise<void> {
   if (states.length === 0) return;
   await tx.query(
     `update alert_states s set status = r."status", since = r."since", runs = r."runs", alerted = r."alerted",
        silent = r."silent", reminders = r."reminders", alerted_at = r."alertedAt", told = r."notified",
        told_failure = r."notifiedOfFailure", has_incident = r."hasIncident", last_run_at = r."lastRunAt",
+       last_learned_at = case when s.last_run_at is distinct from r."lastRunAt" then $2::timestamptz else s.last_learned_at end,
        last_run_id = r."lastRunId", result_id = r."resultId", run_locations = r."runLocations", due_at = r."dueAt"
      from jsonb_to_recordset($1::jsonb) as r ("checkId" uuid, "status" text, "since" timestamptz, "runs" integer,
        "alerted" boolean, "silent" boolean, "reminders" integer, "alertedAt" timestamptz, "notified" boolean,
@@ -188,6 +198,7 @@ export async function saveStates(tx: Queryable, states: readonly StateToStore[])
           dueAt: instant(dueAt),
         })),
       ),
+      now,
     ],
   );
 }

@@ -36,6 +36,8 @@ export type AlertRow = {
   isReminder: boolean;
   /** 0 = not a reminder; the first reminder is 1. */
   reminderSequence: number;
+  /** The service learned of the run long after it had ended. */
+  isLate: boolean;
   /** No notification is sent. */
   silenced: boolean;
   /** Start of the run. */
@@ -49,7 +51,7 @@ const columns = `id, account_id as "accountId", check_id as "checkId", location_
   run_location_name as "runLocationName", run_locations as "runLocations", response_time as "responseTime", error,
   status_code as "statusCode", status_text as "statusText", ssl_domain as "sslDomain",
   ssl_days_remaining as "sslDaysRemaining", is_reminder as "isReminder", reminder_sequence as "reminderSequence",
-  silenced, started_at as "startedAt", created_at as "createdAt"`;
+  is_late as "isLate", silenced, started_at as "startedAt", created_at as "createdAt"`;
 
 export async function findAlert(db: Queryable, id: string): Promise<AlertRow | undefined> {
   const rows = await db.query<AlertRow>(`select ${columns} from alerts where id = $1`, [id]);
@@ -61,17 +63,18 @@ export async function insertAlerts(tx: Queryable, alerts: readonly AlertRow[]): 
   await tx.query(
     `insert into alerts (id, account_id, check_id, location_id, check_name, check_type, check_description, tags, group_id, group_name,
        alert_type, result_id, run_location, run_location_name, run_locations, response_time, error, status_code,
-       status_text, ssl_domain, ssl_days_remaining, is_reminder, reminder_sequence, silenced, started_at, created_at)
+       status_text, ssl_domain, ssl_days_remaining, is_reminder, reminder_sequence, is_late, silenced, started_at,
+       created_at)
      select "id", "accountId", "checkId", "locationId", "checkName", "checkType", "checkDescription", "tags", "groupId", "groupName",
        "alertType", "resultId", "runLocation", "runLocationName", "runLocations", "responseTime", "error", "statusCode",
-       "statusText", "sslDomain", "sslDaysRemaining", "isReminder", "reminderSequence", "silenced", "startedAt",
-       "createdAt"
+       "statusText", "sslDomain", "sslDaysRemaining", "isReminder", "reminderSequence", "isLate", "silenced",
+       "startedAt", "createdAt"
      from jsonb_to_recordset($1::jsonb) as r ("id" uuid, "accountId" uuid, "checkId" uuid, "locationId" uuid, "checkName" text,
        "checkType" text, "checkDescription" text, "tags" text[], "groupId" bigint, "groupName" text, "alertType" text,
        "resultId" uuid, "runLocation" text, "runLocationName" text, "runLocations" text[],
        "responseTime" double precision, "error" text, "statusCode" integer, "statusText" text, "sslDomain" text,
-       "sslDaysRemaining" integer, "isReminder" boolean, "reminderSequence" integer, "silenced" boolean,
-       "startedAt" timestamptz, "createdAt" timestamptz)`,
+       "sslDaysRemaining" integer, "isReminder" boolean, "reminderSequence" integer, "isLate" boolean,
+       "silenced" boolean, "startedAt" timestamptz, "createdAt" timestamptz)`,
     [toJsonb(alerts)],
   );
 }

@@ -43,6 +43,7 @@ export function alertVariables(context: AlertContext): Variables {
     SSL_CHECK_DOMAIN: alert.sslDomain ?? '',
     IS_REMINDER: alert.isReminder,
     REMINDER_SEQUENCE: alert.reminderSequence,
+    IS_LATE: alert.isLate,
     AI_ANALYSIS_CLASSIFICATION: analysis?.analysis.classification ?? '',
     AI_ANALYSIS_ROOT_CAUSE: analysis?.analysis.rootCause ?? '',
     AI_ANALYSIS_USER_IMPACT: analysis?.analysis.userImpact ?? '',
@@ -70,6 +71,7 @@ export function alertFacts(context: AlertContext): { name: string; text: string 
     ['Started', alert.startedAt.toISOString()],
     ['Tags', alert.tags.join(', ')],
     ['Reminder', alert.isReminder ? String(alert.reminderSequence) : null],
+    ['Late', alert.isLate ? `the service learned of this run at ${alert.createdAt.toISOString()}` : null],
   ];
   return rows.flatMap(([name, text]) => (text === null || text === '' ? [] : [{ name, text }]));
 }

@@ -26,6 +26,7 @@ export function testAlert(accountId: string, now: Date): AlertRow {
     sslDaysRemaining: null,
     isReminder: false,
     reminderSequence: 0,
+    isLate: false,
     silenced: false,
     startedAt: now,
     createdAt: now,

@@ -162,6 +162,7 @@ export function notificationBench(): NotificationBench {
         sslDaysRemaining: null,
         isReminder: false,
         reminderSequence: 0,
+        isLate: false,
         silenced: false,
         startedAt: new Date(startedAt),
         createdAt: new Date(time),

@@ -63,6 +63,7 @@ describe('GET /v1/check-alerts', () => {
     sslDaysRemaining: null,
     isReminder: false,
     reminderSequence: 0,
+    isLate: true,
     silenced: false,
     startedAt: new Date(start),
     createdAt: new Date(start),
@@ -112,6 +113,7 @@ describe('GET /v1/check-alerts', () => {
       statusCode: null,
       isReminder: false,
       reminderSequence: 0,
+      isLate: true,
       startedAt: '2026-03-01T12:00:00.000Z',
       created_at: '2026-03-01T12:00:00.000Z',
     });

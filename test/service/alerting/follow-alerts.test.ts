@@ -123,6 +123,7 @@ describe.each(databases)('alerts on $name', (database) => {
         sslDaysRemaining: 80,
         isReminder: false,
         reminderSequence: 0,
+        isLate: false,
         silenced: false,
         startedAt: new Date(start),
         createdAt: new Date(start + 500),

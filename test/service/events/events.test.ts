@@ -127,6 +127,7 @@ describe.each(databases)('live events ($name)', (database) => {
       sslDaysRemaining: null,
       isReminder: false,
       reminderSequence: 0,
+      isLate: false,
       silenced: false,
       startedAt: new Date(),
       createdAt: new Date(),

@@ -140,6 +140,7 @@ function Table({ alerts }: { alerts: readonly Alert[] }) {
               <td data-title="Alert">
                 <Status status={status} word={word} />
                 {alert.isReminder === true && <div class="soft">reminder</div>}
+                {alert.isLate === true && <div class="soft">late</div>}
               </td>
               <td data-title="About">
                 {alert.checkId === undefined ? (

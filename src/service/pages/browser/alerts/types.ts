@@ -10,6 +10,7 @@ export type Alert = {
   readonly checkId?: string;
   readonly runLocation?: string | null;
   readonly isReminder?: boolean;
+  readonly isLate?: boolean;
   readonly statusCode?: number | null;
   /** Of alerts about locations. */
   readonly locationId?: string;

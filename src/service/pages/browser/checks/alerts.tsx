@@ -26,6 +26,7 @@ type Alert = {
   readonly runLocation: string | null;
   readonly error: string | null;
   readonly isReminder: boolean;
+  readonly isLate: boolean;
   readonly created_at: string;
 };
 const limit = 50;
@@ -157,6 +158,7 @@ function OneAlert({ alert, sent, isWanted }: { alert: Alert; sent: readonly Sent
         <span class="soft">
           {alert.runLocation ?? ''}
           {alert.isReminder && ' reminder'}
+          {alert.isLate && ' late'}
         </span>
       </div>
       {alert.error !== null && <p class="break">{plain(alert.error)}</p>}
