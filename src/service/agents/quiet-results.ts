@@ -6,7 +6,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 import { uuidPattern } from '../engine/ids.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
-import { leaveBehind } from '../results/catch-up.ts';
+import { leaveBehind, widenStatuses } from '../results/catch-up.ts';
 import { noteRollupsDue } from '../results/rollups-due.ts';
 import { insertResults } from '../results/store-result.ts';
 import { accept } from './accept-result.ts';
@@ -61,15 +61,17 @@ type Calm = {
   isBehind: boolean;
 };
 
+/** `isBehind`: the status of the check is behind already. `isExtreme`: no run has been as long, or as short. */
+type Quiet = ReadonlyMap<number, { isBehind: boolean; isExtreme: boolean }>;
+
 /**
- * Those of these results whose runs are uneventful, by index; the value says whether the status of the check is behind
- * already. The checks must be locked (`lockKeptRuns`), and everything is read under that lock.
+ * Those of these results whose runs are uneventful, by index. The checks must be locked (`lockKeptRuns`), and everything is read under that lock.
  */
 export async function findQuiet(
   tx: Queryable,
   { items, runs, now }: { items: readonly Readable[]; runs: KeptRuns; now: number },
-): Promise<Map<number, { isBehind: boolean }>> {
-  const quiet = new Map<number, { isBehind: boolean }>();
+): Promise<Quiet> {
+  const quiet = new Map<number, { isBehind: boolean; isExtreme: boolean }>();
   // The order of a check's results is kept: one that is not quiet makes those around it wait for it.
   const loud = new Set(
     items.filter((item) => !mayBeQuiet(item, runs, now)).map(({ result }) => result.checkId),
@@ -86,8 +88,6 @@ export async function findQuiet(
       known !== undefined &&
       !jobIds.has(result.jobId) &&
       started >= known.lastStartedAt.getTime() &&
-      known.shortest <= result.responseTime &&
-      result.responseTime <= known.longest &&
       known.runLocation === runs.keeperOf(result)?.runLocation &&
       (daysOf(result) ?? known.sslDaysRemaining) === known.sslDaysRemaining;
     if (!isQuiet) loud.add(result.checkId);
@@ -95,7 +95,9 @@ export async function findQuiet(
   }
   for (const { index, result } of candidates) {
     const known = calm.get(result.jobId);
-    if (known !== undefined && !loud.has(result.checkId)) quiet.set(index, { isBehind: known.isBehind });
+    if (known === undefined || loud.has(result.checkId)) continue;
+    const isExtreme = result.responseTime < known.shortest || known.longest < result.responseTime;
+    quiet.set(index, { isBehind: known.isBehind, isExtreme });
   }
   return quiet;
 }
@@ -117,18 +119,19 @@ async function findCalm(tx: Queryable, items: readonly Readable[], now: number):
        and coalesce(s.ssl_days_remaining > ${sslDays}, true)
        -- A run that passes after another that has passed raises no alert and ends none.
        and a.status = 'passing' and a.last_run_at is not null and a.last_run_at <= s.last_started_at
+       -- Each is looked up by itself, however large its table is: hence the limits.
        -- An earlier run is followed first.
-       and not exists (select 1 from finished_runs f where f.check_id = i.check_id)
+       and (select 1 from finished_runs f where f.check_id = i.check_id limit 1) is null
        -- The record of missed runs before this one is closed.
-       and not exists (select 1 from missed_runs m where m.check_id = i.check_id)
+       and (select 1 from missed_runs m where m.check_id = i.check_id limit 1) is null
        -- Measured runs end the trouble of a location's network.
-       and not exists (select 1 from location_networks n join kept_checks k on k.location_id = n.location_id
-         where k.check_id = i.check_id and k.dropped_at is null and n.since is not null)
-       and not exists (select 1 from jobs j where j.id = i.job)
-       and not exists (select 1 from finished_jobs e where e.job_id = i.job)
+       and (select 1 from kept_checks k join location_networks n on n.location_id = k.location_id
+         where k.check_id = i.check_id and k.dropped_at is null and n.since is not null limit 1) is null
+       and (select 1 from jobs j where j.id = i.job limit 1) is null
+       and (select 1 from finished_jobs e where e.job_id = i.job limit 1) is null
        -- The run has its result already, or the clock was wrong and has been set back.
-       and not exists (select 1 from check_results r where r.check_id = i.check_id and r.started_at >= $4
-         and (r.job_id = i.job or r.started_at > $5::timestamptz + ${clockSkewSql}))`,
+       and (select 1 from check_results r where r.check_id = i.check_id and r.started_at >= $4
+         and (r.job_id = i.job or r.started_at > $5::timestamptz + ${clockSkewSql}) limit 1) is null`,
     [
       items.map(({ result }) => result.jobId),
       items.map(({ result }) => result.checkId),
@@ -149,7 +152,7 @@ export async function storeQuiet(
     partitions,
     now,
   }: {
-    quiet: ReadonlyMap<number, { isBehind: boolean }>;
+    quiet: Quiet;
     runs: KeptRuns;
     from: Pick<AgentLocation, 'locationId' | 'slugName'>;
     partitions: Partitions;
@@ -161,7 +164,7 @@ export async function storeQuiet(
     const known = quiet.get(item.index);
     const job = known === undefined ? undefined : runs.newJob(item.result);
     if (known === undefined || job === undefined) return [];
-    return [{ index: item.index, isBehind: known.isBehind, row: accept(stateOf(job, true), item, from) }];
+    return [{ ...known, index: item.index, row: accept(stateOf(job, true), item, from) }];
   });
   if (stored.length === 0) return [];
   partitions.check([...stored.map(({ row }) => row.startedAt), now]);
@@ -174,6 +177,10 @@ export async function storeQuiet(
   await leaveBehind(
     tx,
     stored.flatMap(({ isBehind, row }) => (isBehind ? [] : [row.checkId])),
+  );
+  await widenStatuses(
+    tx,
+    stored.flatMap(({ isExtreme, row }) => (isExtreme ? [row] : [])),
   );
   return stored.map(({ index, row }) => {
     const { jobId, attempts } = row;

@@ -106,6 +106,26 @@ export async function leaveBehind(tx: Queryable, checkIds: readonly string[]): P
   );
 }
 
+/** Extends the longest and shortest run of statuses by these uneventful ones. */
+export async function widenStatuses(
+  tx: Queryable,
+  runs: readonly { checkId: string; responseTime: number }[],
+): Promise<void> {
+  if (runs.length === 0) return;
+  await tx.query(
+    `with run as (
+       select check_id, max(time) as longest, min(time) as shortest
+       from unnest($1::uuid[], $2::float8[]) as item (check_id, time) group by check_id
+     ), locked as (
+       select s.check_id from check_statuses s where s.check_id = any($1::uuid[]) order by s.check_id for no key update
+     )
+     update check_statuses s set longest_run = greatest(s.longest_run, run.longest),
+       shortest_run = least(s.shortest_run, run.shortest)
+     from run join locked on locked.check_id = run.check_id where s.check_id = run.check_id`,
+    [runs.map(({ checkId }) => checkId), runs.map(({ responseTime }) => responseTime)],
+  );
+}
+
 const refreshAtOnce = 500;
 
 /** Writes the last run into statuses that have been behind since before `before`, and leaves them so. */
