@@ -138,7 +138,9 @@ export type Frequency = 0 | 1 | 2 | 5 | 10 | 15 | 30 | 60 | 120 | 180 | 360 | 72
 export type Dependencies = {
   /** Relative to the folder of the script; must not leave it. */
   path: string | Environment;
-  content: string | Environment;
+  content?: string | Environment;
+  /** File with the content, relative to this one. */
+  contentFile?: string;
 };
 
 export type Frequency2 = 1 | 2 | 5 | 10 | 15 | 30 | 60 | 120 | 180 | 360 | 720 | 1440;

@@ -8,7 +8,8 @@ import { exportLine } from '../line/project.ts';
 import { printable } from '../terminal-text.ts';
 import { unusable, withClient, type Client } from './client.ts';
 import { inTemporaryFolder } from '../temporary-folder.ts';
-import { filesOf, type Exported, type ExportedFile } from './exported-files.ts';
+import { filesOf, type Exported } from './exported-files.ts';
+import type { ExportedFile } from './exported-scripts.ts';
 import { hasOtherFiles, withSuiteFolders, writeFolder, type ExportedFolder } from './exported-suites.ts';
 
 /** `export [DIR] [--project ID | --unowned] [--overwrite]`: writes the resources of an account as files. */

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { isFields, type Fields } from '../../json-values.ts';
 import { mask } from '../../secrets/secret.ts';
+import { isCode, withTextFiles, type ExportedFile } from './exported-scripts.ts';
 
 /** The files of an export: the same resources give the same bytes. */
 
@@ -20,8 +21,6 @@ export type Exported = {
   }[];
 };
 
-export type ExportedFile = { path: string; text: string };
-
 /** File of the resources of a type; checks have a file each. */
 const fileOf: { readonly [type: string]: string | undefined } = {
   'private-location': 'private-locations.yaml',
@@ -37,12 +36,6 @@ const fileOf: { readonly [type: string]: string | undefined } = {
   'check-group-trigger': 'triggers.yaml',
 };
 
-/** Texts that get files of their own, with the endings of these. */
-const scripts = {
-  script: '.spec.ts',
-  localSetupScript: '.setup.ts',
-  localTearDownScript: '.teardown.ts',
-} as const;
 /** Folder of the scripts of a type. */
 const scriptFolders: { readonly [type: string]: string | undefined } = {
   check: 'checks',
@@ -68,8 +61,12 @@ export function filesOf(exported: Exported): { files: ExportedFile[]; variables:
     const base = folder === undefined ? '' : freePath(naming, folder, logicalId);
     const named = { kind: type, logicalId, ...(isProtected ? { protected: true } : {}) };
     const fields = withoutSecrets(payload, { naming, variable: logicalId, type });
-    const document = { ...named, ...fieldsOfScripts(fields, { type, base, files }) };
     const list = fileOf[type];
+    const from = list === undefined ? (folder ?? '') : '';
+    const document = {
+      ...named,
+      ...(base === '' ? fields : withTextFiles(fields, { type, base, from, files })),
+    };
     if (list === undefined) files.push({ path: `${base}.yaml`, text: yamlOf(document) });
     else lists.set(list, [...(lists.get(list) ?? []), document]);
   }
@@ -106,29 +103,13 @@ export function freePath({ paths }: Pick<Naming, 'paths'>, folder: string, logic
     logicalId
       .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
       .replace(/^[.-]+/, '')
-      .slice(0, 120) || 'check';
+      .slice(0, 120)
+      // `plan` runs files with this ending.
+      .replace(/\.check$/i, '-check') || 'check';
   let path = `${folder}/${safe}`;
   for (let number = 2; paths.has(path.toLowerCase()); number++) path = `${folder}/${safe}-${number}`;
   paths.add(path.toLowerCase());
   return path;
-}
-
-/** The fields with `<name>File` in place of a script, which gets a file of its own. */
-function fieldsOfScripts(
-  fields: Fields,
-  { type, base, files }: { type: string; base: string; files: ExportedFile[] },
-): Fields {
-  if (base === '') return fields;
-  const list = fileOf[type];
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => {
-      if (!Object.hasOwn(scripts, name) || typeof value !== 'string') return [name, value];
-      const ending = type === 'snippet' ? '.ts' : scripts[name as keyof typeof scripts]; // a key of it, as seen above
-      const path = `${base}${ending}`;
-      files.push({ path, text: value });
-      return [`${name}File`, list === undefined ? `./${path.split('/').at(-1) ?? ''}` : `./${path}`];
-    }),
-  );
 }
 
 type Secrets = { naming: Naming; variable: string; type: string };
@@ -137,7 +118,7 @@ type Secrets = { naming: Naming; variable: string; type: string };
 function withoutSecrets(payload: Fields, { naming, variable, type }: Secrets): Fields {
   const visit = (value: unknown, field: string, owner: Fields): unknown => {
     // A script may have a row of asterisks of its own; it holds no secret that the service masks.
-    if (typeof value === 'string' && value.includes(mask) && !Object.hasOwn(scripts, field)) {
+    if (typeof value === 'string' && value.includes(mask) && !isCode(field, owner)) {
       const key = typeof owner['key'] === 'string' ? owner['key'] : field;
       const wanted = type === 'variable' ? key : `${variable}_${key}`;
       return { env: freeVariable(naming, wanted.toUpperCase().replaceAll(/[^A-Z0-9_]+/g, '_')) };

@@ -7,6 +7,7 @@ import { bundleLimits } from '../../protocol/suite.ts';
 import { bundleFiles } from '../../script/suite/bundle/files.ts';
 import { checkBundle, unpackBundle } from '../../script/suite/bundle/unpack.ts';
 import type { Client } from './client.ts';
+import { codeFile } from './code/messages.ts';
 import { freePath, type Exported } from './exported-files.ts';
 
 /** The Playwright projects of an account's suites, as folders next to the files of an export. */
@@ -91,6 +92,8 @@ async function fetched(options: Options, { key, folder, workingDir }: Bundle): P
 async function difference(folder: string, workingDir: string): Promise<string | null> {
   try {
     const packed = await bundleFiles({ folder: join(folder, workingDir) });
+    const code = packed.files.find(({ path }) => codeFile.test(path));
+    if (code !== undefined) return `plan would run ${code.path} of its code bundle`;
     const isWhole = packed.root === (await realpath(folder)) && packed.workingDir === workingDir;
     if (isWhole && packed.files.length === (await filesIn(folder)).length) return null;
     return 'its code bundle has files that would not be packed again';

@@ -3,10 +3,10 @@ import { dirname, extname, join, relative, resolve } from 'node:path';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { fieldsOf, isFields, type Fields } from '../../json-values.ts';
-import { textFields } from '../../service/projects/files/file-schema.ts';
 import type { loadCode } from './code/load.ts';
 import { codeFile } from './code/messages.ts';
-import { sourcesIn } from './sources.ts';
+import { describedIn, parsedFiles, sourcesIn, textFilesIn } from './sources.ts';
+import { withTexts, type TextFile } from './text-files.ts';
 import { fieldsOfSource, placeOf, type Source } from './yaml-source.ts';
 
 /** Reads the resources of a project from a folder of YAML, JSON, TypeScript and JavaScript files. */
@@ -49,16 +49,21 @@ export async function readProject(
 ): Promise<ProjectFiles> {
   const names = await filesIn(folder);
   const problems: string[] = [];
-  const code = await codeOf(folder, names, running);
-  const sources = await sourcesIn({
+  const parsed = await parsedFiles(
     folder,
-    names: names.filter((name) => !codeFile.test(name)),
-    suites: code.resources.map(({ place, fields }) => ({
-      file: fileOf(place),
-      suite: fieldsOf(fields)['suite'],
-    })),
-    problems,
-  });
+    names.filter((name) => !codeFile.test(name)),
+  );
+  const texts = textFilesIn(folder, describedIn(parsed));
+  const code = await codeOf(
+    folder,
+    names.filter((name) => !texts.has(name)),
+    running,
+  );
+  const described = code.resources.map(({ place, fields }) => ({
+    file: fileOf(place),
+    fields: fieldsOf(fields),
+  }));
+  const sources = sourcesIn({ folder, parsed, described, problems });
   problems.push(...code.problems);
   const heads = [
     ...sources
@@ -203,7 +208,8 @@ async function resourceOf({ value, file, place }: Item, reader: Reader): Promise
   if (typeof kind !== 'string' || typeof logicalId !== 'string') return null;
   const bundled = suite === undefined ? null : await suiteFolder(suite, { file, place, reader });
   const whole = kind === 'check' ? { ...defaults, ...own } : own;
-  const payload = withEnvironment(await withTexts(whole, { file, place, reader }), { place, reader }, []);
+  const texts = await withTexts(whole, (named) => textOf(named, { file, place, reader }));
+  const payload = withEnvironment(texts, { place, reader }, []);
   return {
     type: kind,
     logicalId,
@@ -231,23 +237,19 @@ async function suiteFolder(path: unknown, { file, place, reader }: Beside): Prom
   return null;
 }
 
-/** Scripts in files of their own, next to the file that names them. */
-async function withTexts(fields: Fields, { file: from, place, reader }: Beside): Promise<Fields> {
-  const result = { ...fields };
-  for (const name of textFields) {
-    const path = result[`${name}File`];
-    if (path === undefined) continue;
-    delete result[`${name}File`];
-    const file = resolve(reader.folder, dirname(from), String(path));
-    const isInside = !relative(reader.folder, file).startsWith('..');
-    const text = isInside ? await readFile(file, 'utf8').catch(() => null) : null;
-    if (text === null) {
-      reader.problems.push(
-        `${place([`${name}File`])}: ${name}File names no file of the folder (${String(path)}): correct the path`,
-      );
-    } else result[name] = text;
-  }
-  return result;
+/** The text of a file next to the one that names it. Null = there is none, and the problem is noted. */
+async function textOf(
+  { path, file: named }: TextFile,
+  { file, place, reader }: Beside,
+): Promise<string | null> {
+  const found = resolve(reader.folder, dirname(file), String(named));
+  const isInside = !relative(reader.folder, found).startsWith('..');
+  const text = isInside ? await readFile(found, 'utf8').catch(() => null) : null;
+  if (text === null)
+    reader.problems.push(
+      `${place(path)}: ${path.join('.')} names no file of the folder (${String(named)}): correct the path`,
+    );
+  return text;
 }
 
 /** `{env: NAME}` stands for the value of an environment variable, so that secrets are not in the files. */

@@ -1,37 +1,72 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { isFields } from '../../json-values.ts';
+import { isFields, type Fields } from '../../json-values.ts';
 import { lockFileNames } from '../../script/suite/install/package-manager.ts';
+import { textFilesOf } from './text-files.ts';
 import { parse, type Source } from './yaml-source.ts';
 
 /** The YAML and JSON documents of a project. Those of Playwright projects in its folder are no resources. */
 
-/** What a resource of a file has as its `suite`. */
+/** The fields of a resource, and the file that has it. */
+type Described = { file: string; fields: Readonly<Fields> };
 type Named = { file: string; suite: unknown };
 
+/** A file of the folder with its documents and the problems of reading it. */
+export type ParsedFile = { name: string; sources: Source[]; problems: string[] };
+
+/** Reads the files `names`. */
+export async function parsedFiles(folder: string, names: readonly string[]): Promise<ParsedFile[]> {
+  const parsed: ParsedFile[] = [];
+  for (const name of names) {
+    const problems: string[] = [];
+    parsed.push({ name, sources: await parse(folder, name, problems), problems });
+  }
+  return parsed;
+}
+
+/** The resources of these files. */
+export const describedIn = (parsed: readonly ParsedFile[]): Described[] =>
+  parsed.flatMap(({ sources }) =>
+    sources.flatMap(({ file, value }) =>
+      (Array.isArray(value) ? (value as unknown[]) : [value]).flatMap((item) =>
+        isFields(item) && isResource(item) ? [{ file, fields: item }] : [],
+      ),
+    ),
+  );
+
+/** The files whose text is a script of these resources, or one of its dependencies. None of them describes a resource. */
+export const textFilesIn = (folder: string, described: readonly Described[]): Set<string> =>
+  new Set(
+    described.flatMap(({ file, fields }) =>
+      textFilesOf(fields).map((named) =>
+        relative(folder, resolve(folder, dirname(file), String(named.file))),
+      ),
+    ),
+  );
+
 /**
- * The documents of the files `names`, without those that belong to a Playwright project and describe no resource.
- * `suites`: those that files with code name.
+ * The documents of the files, without those that belong to a Playwright project and describe no resource, and without texts.
+ * `described`: the resources of files with code.
  */
-export async function sourcesIn({
+export function sourcesIn({
   folder,
-  names,
-  suites: others,
+  parsed,
+  described,
   problems,
 }: {
   folder: string;
-  names: readonly string[];
-  suites: readonly Named[];
+  parsed: readonly ParsedFile[];
+  described: readonly Described[];
   problems: string[];
-}): Promise<Source[]> {
-  const parsed: { name: string; sources: Source[]; problems: string[] }[] = [];
-  for (const name of names) {
-    const own: string[] = [];
-    parsed.push({ name, sources: await parse(folder, name, own), problems: own });
-  }
-  const named = parsed.flatMap(({ sources }) => sources.flatMap(suitesOf));
-  const suites = suiteFolders(folder, [...named, ...others]);
+}): Source[] {
+  const all = [...describedIn(parsed), ...described];
+  const suites = suiteFolders(
+    folder,
+    all.map(({ file, fields }) => ({ file, suite: fields['suite'] })),
+  );
+  const texts = textFilesIn(folder, all);
   return parsed.flatMap((file) => {
+    if (texts.has(file.name)) return [];
     if (!isInSuite(file.name, suites)) {
       problems.push(...file.problems);
       return file.sources;
@@ -41,11 +76,6 @@ export async function sourcesIn({
     );
   });
 }
-
-const suitesOf = ({ file, value }: Source): Named[] =>
-  (Array.isArray(value) ? (value as unknown[]) : [value]).flatMap((item) =>
-    isFields(item) && isResource(item) ? [{ file, suite: item['suite'] }] : [],
-  );
 
 /** The folders of suites, with `/` at the end, relative to the project's. */
 function suiteFolders(folder: string, suites: readonly Named[]): string[] {

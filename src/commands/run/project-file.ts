@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError } from '../../errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
-import { textFields } from '../../service/projects/files/file-schema.ts';
+import { withTexts } from '../project/text-files.ts';
 
 /** A check as `plan` and `apply` read it, as a body that creates one. */
 
@@ -26,15 +26,13 @@ type Source = { path: string; env: Environment };
 /** The body in a file of a project; any other value is returned as it is. Throws FatalError (64). */
 export async function ofProject(value: unknown, { path, env }: Source): Promise<unknown> {
   if (!isFields(value) || (value['kind'] !== 'check' && value['logicalId'] === undefined)) return value;
-  const body = Object.fromEntries(Object.entries(value).filter(([name]) => !leftOut.includes(name)));
-  for (const name of textFields) {
-    const file = body[`${name}File`];
-    if (file === undefined) continue;
-    delete body[`${name}File`];
+  const own = Object.fromEntries(Object.entries(value).filter(([name]) => !leftOut.includes(name)));
+  const body = await withTexts(own, async ({ path: field, file }) => {
     const text = await readFile(resolve(dirname(path), String(file)), 'utf8').catch(() => null);
-    if (text === null) throw wrong(path, `${name}File names no file (${String(file)}): correct the path`);
-    body[name] = text;
-  }
+    if (text === null)
+      throw wrong(path, `${field.join('.')} names no file (${String(file)}): correct the path`);
+    return text;
+  });
   return withVariables(body, { path, env }, '');
 }
 

@@ -186,6 +186,30 @@ test('a bundle that cannot be packed again keeps its key, and is named', async (
   expect(filesIn(folder)['checks/odd.yaml']).toContain(`codeBundlePath: ${String(bundle.body['key'])}\n`);
 }, 60_000);
 
+test('a bundle with a file that plan would run keeps its key, and the file is named', async () => {
+  const suite = emptyFolder();
+  write(suite, {
+    'package.json': '{"name":"e2e"}',
+    'package-lock.json': lock('e2e'),
+    'tests/evil.check.ts': "throw new Error('was run');\n",
+  });
+  const folder = emptyFolder();
+  write(folder, {
+    'project.yaml': 'logicalId: shop\nchecks:\n  locations: [eu-west-1]\n',
+    'shop.yaml': `kind: check\nlogicalId: shop\ncheckType: PLAYWRIGHT\nname: Shop\nsuite: ${suite}\n`,
+  });
+  expect((await run(apply, [folder])).code).toBe(0);
+  const copy = emptyFolder();
+  const { code, stderr } = await run(exportProject, [copy, '--project', 'shop']);
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringContaining(
+      'keeps its codeBundlePath: plan would run tests/evil.check.ts of its code bundle',
+    ),
+  ]);
+  expect(Object.keys(filesIn(copy))).toEqual(['checks/shop.yaml', 'project.yaml']);
+}, 60_000);
+
 test('a resource in the folder of a suite is still one', async () => {
   const folder = emptyFolder();
   writeProject(folder);

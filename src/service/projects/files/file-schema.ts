@@ -14,7 +14,10 @@ import { DeployBody } from '../schema.ts';
 /** Its name, in the package and below `/schemas/`. */
 export const fileSchemaName = 'checks.schema.json';
 
-/** Fields whose text may be in a file of its own, named by the field `<name>File`. */
+/**
+ * Fields whose text may be in a file of its own, named by the field `<name>File`. The `content` of a check's dependency may be, too
+ * (`contentFile`).
+ */
 export const textFields = ['script', 'localSetupScript', 'localTearDownScript'] as const;
 
 const ref = (name: string): Fields => ({ $ref: `#/definitions/${name}` });
@@ -77,6 +80,17 @@ const propertiesOf = (properties: Fields): Fields =>
 
 const path = (description: string): Fields => ({ type: 'string', minLength: 1, description });
 
+/** The schema of a check's dependencies, with `contentFile` in place of `content`. */
+function withContentFiles(schema: Fields): Fields {
+  const items = schema['items'] as Fields;
+  const properties = {
+    ...(items['properties'] as Fields),
+    contentFile: path('File with the content, relative to this one.'),
+  };
+  const required = itemsOf(items['required']).filter((name) => name !== 'content');
+  return { ...schema, items: { ...items, properties, required } };
+}
+
 /** The schema of one kind of resource. `more`: properties that say which kind it is. */
 function resourceOf(body: object, more: Fields): Fields {
   const { properties, required } = ofFiles(body, '') as Fields; // an object schema
@@ -85,6 +99,8 @@ function resourceOf(body: object, more: Fields): Fields {
     if (fields[name] !== undefined)
       fields[`${name}File`] = path(`File with the ${name}, relative to this one.`);
   }
+  if (fields['dependencies'] !== undefined)
+    fields['dependencies'] = withContentFiles(fields['dependencies'] as Fields);
   if (fields['codeBundlePath'] !== undefined)
     fields['suite'] = path(
       'Folder of the Playwright project, relative to this file. It replaces codeBundlePath.',
