@@ -9,10 +9,15 @@ export type ApiClient = {
   upload: (path: string, bytes: Uint8Array<ArrayBuffer>) => Promise<unknown>;
 };
 
-const callTimeoutMs = 10_000;
+/** The service is a part of this process: it only answers late if the machine is busy. */
+const callTimeoutMs = 60_000;
 
-/** A client for the service at `baseUrl`. Its calls reject with ServiceError. */
-export function createApiClient(baseUrl: string, apiKey: string): ApiClient {
+/** A client for the service at `baseUrl`. Its calls reject with ServiceError, and at once when `stopped` fires. */
+export function createApiClient(
+  baseUrl: string,
+  apiKey: string,
+  stopped: AbortSignal = new AbortController().signal,
+): ApiClient {
   const call = async (method: string, path: string, body?: unknown): Promise<unknown> =>
     send(
       method,
@@ -34,7 +39,7 @@ export function createApiClient(baseUrl: string, apiKey: string): ApiClient {
           ...(content === undefined ? {} : { 'content-type': content.type }),
         },
         ...(content === undefined ? {} : { body: content.body }),
-        signal: AbortSignal.timeout(callTimeoutMs),
+        signal: AbortSignal.any([stopped, AbortSignal.timeout(callTimeoutMs)]),
       });
       text = await response.text();
     } catch (error: unknown) {

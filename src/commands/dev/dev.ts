@@ -86,7 +86,7 @@ export const dev: Command = async (args, { env, stdout, stderr, logStyle = jsonS
 
     scrubber = createScrubber([...secretsOf(config), ...generated(keys)]);
 
-    const api = createApiClient(service.url, keys.apiKey);
+    const api = createApiClient(service.url, keys.apiKey, signals.stopped);
     const samples = sampleChecks(targets.ports, keys.locationSlug);
     const checks: KnownCheck[] = await syncSamples(api, samples, signals.stopped).catch((error: unknown) => {
       print(`the sample checks could not be created: ${toError(error).message}`);

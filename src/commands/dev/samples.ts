@@ -11,7 +11,7 @@ export type KnownCheck = { id: string; name: string };
 export type SyncedCheck = KnownCheck & { isNew: boolean };
 
 /** A busy machine may be too slow for a request while everything starts at once. */
-const tries = 6;
+const tries = 3;
 const pauseMs = 1000;
 
 /**

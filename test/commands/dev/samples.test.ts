@@ -16,7 +16,10 @@ let server: Server | null = null;
 afterEach(() => server?.close());
 
 /** A service with checks. `lose` = the request gets no answer, and `after` it was carried out. */
-async function service(lose: (request: string) => 'before' | 'after' | null) {
+async function service(
+  lose: (request: string) => 'before' | 'after' | 'never' | null,
+  stopped?: AbortSignal,
+) {
   const checks: Known[] = [];
   const asked: string[] = [];
   const answer = (request: IncomingMessage, response: ServerResponse, body: string): void => {
@@ -24,6 +27,7 @@ async function service(lose: (request: string) => 'before' | 'after' | null) {
     const line = `${request.method} ${request.url?.split('?')[0]}`;
     asked.push(line);
     const lost = lose(line);
+    if (lost === 'never') return;
     if (lost === 'before') return void request.socket.destroy();
     let content: unknown = checks;
     if (request.method === 'POST') {
@@ -44,7 +48,7 @@ async function service(lose: (request: string) => 'before' | 'after' | null) {
   });
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number }; // it listens on TCP
-  return { api: createApiClient(`http://127.0.0.1:${port}`, 'key'), checks, asked };
+  return { api: createApiClient(`http://127.0.0.1:${port}`, 'key', stopped), checks, asked };
 }
 const never = new AbortController().signal;
 
@@ -72,4 +76,14 @@ test('a stop ends the repetitions', async () => {
   setTimeout(() => stop.abort(new Error('stopped')), 300);
   await expect(syncSamples(api, samples, stop.signal)).rejects.toThrow();
   expect(asked.length).toBeLessThanOrEqual(2);
+}, 30_000);
+
+test('a stop does not wait for an answer', async () => {
+  const stop = new AbortController();
+  const { api } = await service(() => 'never', stop.signal);
+  const startedAt = performance.now();
+  setTimeout(() => stop.abort(new Error('stopped')), 300);
+  await expect(syncSamples(api, samples, stop.signal)).rejects.toThrow();
+  expect(performance.now() - startedAt).toBeLessThan(8000);
+  server?.closeAllConnections();
 }, 30_000);
