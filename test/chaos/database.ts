@@ -176,8 +176,10 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
           stopped_at: Date;
           reason: StoredResult['reason'];
           details: { count: number; from: string; to: string; reason: string } | null;
+          other_at: string | null;
         }>(
-          `select id, check_id, job_id, lease_token, result_type, status, started_at, stopped_at, reason, body->'details' as details
+          `select id, check_id, job_id, lease_token, result_type, status, started_at, stopped_at, reason, body->'details' as details,
+             substring((body->'log')::text from 'the other one began at ([0-9TZ:.-]+)') as other_at
            from check_results`,
         )
       ).map((row) => ({
@@ -190,6 +192,7 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
         startedAt: row.started_at.getTime(),
         stoppedAt: row.stopped_at.getTime(),
         reason: row.reason,
+        otherAt: row.other_at === null ? null : Date.parse(row.other_at),
         missed:
           row.status === 'missed' && row.job_id === null && row.details !== null
             ? {

@@ -41,6 +41,8 @@ export type StoredResult = {
   startedAt: number;
   stoppedAt: number;
   reason: { code: string; owner: string; message: string } | null;
+  /** When the same attempt was made another time, because the agent's own delay had spoiled one of them; null = it was made once. */
+  otherAt: number | null;
   /** Of a missed record. */
   missed: { count: number; from: number; to: number; reason: string } | null;
 };

@@ -147,7 +147,9 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
         const repeated = await attemptInSlot();
         // The deadline cut it short: a target that needs longer is not to blame.
         const isWhole = now() < deadline || repeated.grade.status === 'passed';
-        if (repeated.disbelieved === undefined && isWhole) return repeated;
+        if (repeated.disbelieved === undefined && isWhole) return madeTwice(repeated, attempted);
+        metrics.attemptsDisbelieved += 1;
+        return madeTwice(attempted, repeated);
       }
     }
     metrics.attemptsDisbelieved += 1;
@@ -228,6 +230,13 @@ export async function reportInvalid(
   } finally {
     hold.end();
   }
+}
+
+/** The attempt that is reported. Its log says when the target was asked the other time. */
+function madeTwice(attempted: Attempted, other: Attempted): Attempted {
+  const at = new Date(other.startedAt).toISOString();
+  const msg = `the attempt was made twice because of the agent's own delay; the other one began at ${at}`;
+  return { ...attempted, log: [{ time: attempted.startedAt, level: 'warn', msg }, ...attempted.log] };
 }
 
 /** Runs `task` when the lane has a slot; rejects at once if the job is aborted first. */

@@ -35,6 +35,7 @@ function result(due: number, fields: Partial<StoredResult> = {}): StoredResult {
     startedAt: due + 30,
     stoppedAt: due + 50,
     reason: null,
+    otherAt: null,
     missed: null,
     ...fields,
   };
@@ -338,6 +339,14 @@ describe('probes of runs that were made again', () => {
   test('are explained by a lease that their agent had lost', () => {
     expect(judge(facts({ ...twice, givenUp: new Set([`j${first} a1`]) })).violations).toEqual([]);
     expect(judge(facts({ ...twice, givenUp: new Set([`j${first} a2`]) })).violations).toEqual(noResult);
+  });
+
+  test('are explained by a result that names the other attempt', () => {
+    const stray = [{ check: 'url-0', at: second + 4_000 }];
+    const other = (otherAt: number) =>
+      judge(facts({ probes: stray, results: [result(first), result(second, { otherAt }), result(third)] }));
+    expect(other(second + 3_900).violations).toEqual([]);
+    expect(other(second - 2_000).violations).toEqual(noResult);
   });
 
   test('are not explained by a delivery whose result is stored', () => {

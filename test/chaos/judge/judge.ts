@@ -219,6 +219,8 @@ function runsSeen(check: ChaosCheck, probes: readonly Probe[]): Probe[] {
   return inOrder.filter(({ at }, index) => at - (inOrder[index - 1]?.at ?? -Infinity) > traceGapMs);
 }
 
+/** Longest time from the beginning of an attempt to its probe. */
+const attemptMs = 5_000;
 /** Longest time from a delivery to its probe: a run may wait for a slot, or repeat what the agent's own delay has spoiled. */
 const deliveredMs = 90_000;
 /** Longest time from a probe to the death that keeps its result from being sent: results are written within milliseconds. */
@@ -247,7 +249,9 @@ function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: Probe
   for (const { at } of probes.toSorted((a, b) => a.at - b.at)) {
     if (at < facts.from || at >= facts.to) continue;
     const isOfResult = runs.some(
-      ({ startedAt, stoppedAt }) => startedAt - slackMs <= at && at <= stoppedAt + slackMs,
+      ({ startedAt, stoppedAt, otherAt }) =>
+        (startedAt - slackMs <= at && at <= stoppedAt + slackMs) ||
+        (otherAt !== null && otherAt - slackMs <= at && at <= otherAt + attemptMs),
     );
     if (isOfResult) continue;
     // The latest first: an agent runs a job as soon as it has it.
