@@ -100,6 +100,7 @@ CMD ["/lib/systemd/systemd"]
 afterAll(() => {
   if (missing !== null) return;
   command('docker', ['rm', '--force', '--volumes', name]);
+  command('docker', ['image', 'rm', image]);
   rmSync(folder, { recursive: true, force: true });
 });
 
