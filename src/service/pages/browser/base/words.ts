@@ -17,7 +17,7 @@ export function ago(iso: string | null | undefined): string {
 
 export function milliseconds(value: unknown): string {
   if (typeof value !== 'number') return '–';
-  if (value < 10) return `${value.toFixed(1)} ms`;
+  if (value > 0 && value < 10) return `${value.toFixed(1)} ms`;
   return value < 10_000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`;
 }
 
