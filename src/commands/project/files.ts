@@ -6,7 +6,7 @@ import { fieldsOf, isFields, type Fields } from '../../json-values.ts';
 import type { loadCode } from './code/load.ts';
 import { codeFile } from './code/messages.ts';
 import { describedIn, parsedFiles, sourcesIn, textFilesIn } from './sources.ts';
-import { withTexts, type TextFile } from './text-files.ts';
+import { withTexts, type TextFile } from '../run/text-files.ts';
 import { fieldsOfSource, placeOf, type Source } from './yaml-source.ts';
 
 /** Reads the resources of a project from a folder of YAML, JSON, TypeScript and JavaScript files. */

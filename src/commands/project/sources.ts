@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { isFields, type Fields } from '../../json-values.ts';
 import { lockFileNames } from '../../script/suite/install/package-manager.ts';
-import { textFilesOf } from './text-files.ts';
+import { textFilesOf } from '../run/text-files.ts';
 import { parse, type Source } from './yaml-source.ts';
 
 /** The YAML and JSON documents of a project. Those of Playwright projects in its folder are no resources. */

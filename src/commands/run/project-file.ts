@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError } from '../../errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
-import { withTexts } from '../project/text-files.ts';
+import { withTexts } from './text-files.ts';
 
 /** A check as `plan` and `apply` read it, as a body that creates one. */
 
