@@ -179,7 +179,7 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
           other_at: string | null;
         }>(
           `select id, check_id, job_id, lease_token, result_type, status, started_at, stopped_at, reason, body->'details' as details,
-             substring((body->'log')::text from 'the other one began at ([0-9TZ:.-]+)') as other_at
+             substring((body->'log')::text from 'the other attempt began at ([0-9TZ:.-]+)') as other_at
            from check_results`,
         )
       ).map((row) => ({

@@ -10,7 +10,6 @@ import { shortened } from '../../src/shortened.ts';
  */
 const allowed: { readonly [file: string]: readonly [count: number, reason: string] } = {
   'agent/claiming/poller.ts': [1, 'lists, or a known ending'],
-  'agent/keeping/ledger.ts': [1, 'the id of a run'],
   'agent/own-network/compare.ts': [2, 'lists, or a known ending'],
   'agent/own-network/memory.ts': [2, 'lists, or a known ending'],
   'agent/own-network/failures.ts': [1, 'texts that are only searched'],

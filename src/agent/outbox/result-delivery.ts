@@ -18,6 +18,8 @@ const leastAnswerMs = 5_000;
 const longestAnswerMs = 60_000;
 /** A slow line gets more time for a large request: 16 kB a second are enough. */
 const leastBytesPerMs = 16;
+/** A single result of this size that got no answer in its time gets the longest time afterwards: it cannot be sent in parts. */
+const largeBytes = 16_384;
 /** Other results that are tried before a refused one is set aside. */
 const maxProbes = 3;
 
@@ -46,6 +48,7 @@ export function createResultDelivery(options: {
 }): ResultDelivery {
   const { outbox, client, log, metrics, signal } = options;
   let leaseSeconds = 30;
+  let isLineSlow = false;
 
   /** Sends one request. Resolves when the service has processed all results in it. */
   const send = async (agentId: string, payloads: Buffer[]): Promise<void> => {
@@ -55,7 +58,8 @@ export function createResultDelivery(options: {
   const request = async (agentId: string, payloads: Buffer[]): Promise<Item[]> => {
     const sentAt = performance.now();
     const body = requestBody(agentId, payloads);
-    const timeoutMs = answerMs(leaseSeconds, body.length);
+    const isPatient = isLineSlow && payloads.length === 1;
+    const timeoutMs = isPatient ? longestAnswerMs : answerMs(leaseSeconds, body.length);
     const answer = await client.call('results', body, { timeoutMs, signal });
     metrics.histograms.result_upload_seconds.observe((performance.now() - sentAt) / 1000);
     if (answer === null || answer.items.length !== payloads.length) {
@@ -136,10 +140,14 @@ export function createResultDelivery(options: {
         await send(agentId, batch);
         for (const payload of batch) options.settled?.(payload);
         count += batch.length;
+        isLineSlow = false;
         size.succeeded();
       } catch (error) {
         if (!isRefused(error)) {
-          if (error instanceof ServiceError && error.status === undefined) size.failed({ bytes });
+          if (error instanceof ServiceError && error.status === undefined) {
+            isLineSlow = batch.length === 1 && bytes >= largeBytes;
+            size.failed({ bytes });
+          }
           return { count, error };
         }
         const [first] = batch;

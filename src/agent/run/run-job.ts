@@ -235,7 +235,7 @@ export async function reportInvalid(
 /** The attempt that is reported. Its log says when the target was asked the other time. */
 function madeTwice(attempted: Attempted, other: Attempted): Attempted {
   const at = new Date(other.startedAt).toISOString();
-  const msg = `the attempt was made twice because of the agent's own delay; the other one began at ${at}`;
+  const msg = `the attempt was made twice because of the agent's own delay; the other attempt began at ${at}`;
   return { ...attempted, log: [{ time: attempted.startedAt, level: 'warn', msg }, ...attempted.log] };
 }
 

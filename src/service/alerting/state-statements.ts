@@ -117,11 +117,12 @@ export async function lockSubjects(
 
 /**
  * SQL: the last run of the check `s` was learned of late, and the agent that holds the check has not delivered its later
- * runs yet. They decide whether an alert that became due meanwhile is raised.
+ * runs yet, or they have not been followed. They decide whether an alert that became due meanwhile is raised.
  */
-const awaitsRuns = `s.last_learned_at - s.last_run_at > interval '2 minutes' and exists (
+const awaitsRuns = `s.last_learned_at - s.last_run_at > interval '2 minutes' and (exists (
   select 1 from kept_checks k join agents h on h.id = k.agent_id
-  where k.check_id = s.check_id and k.dropped_at is null and coalesce(h.reported_to < s.due_at, true))`;
+  where k.check_id = s.check_id and k.dropped_at is null and coalesce(h.reported_to < s.due_at, true))
+  or exists (select 1 from finished_runs f where f.check_id = s.check_id))`;
 
 /** Locks and reads checks with a due alert or reminder; skips those that another replica has locked. */
 export async function lockDueSubjects(

@@ -133,8 +133,10 @@ export async function refreshBehind(db: Db, before: Date): Promise<void> {
   for (;;) {
     const rows = await db.query(
       `with old as (
-         select check_id from check_statuses where is_behind and last_started_at < $1
-         order by check_id limit ${refreshAtOnce} for no key update skip locked
+         select s.check_id from check_statuses s where s.is_behind and s.last_started_at < $1
+           and exists (select 1 from check_results r
+             where r.check_id = s.check_id and r.started_at >= $1 and ${countsForStatus})
+         order by s.check_id limit ${refreshAtOnce} for no key update skip locked
        ), found as (
          select s.check_id, last.* from old join check_statuses s on s.check_id = old.check_id cross join lateral (
            select r.id, r.started_at, r.stored_at, r.run_location from check_results r
@@ -154,7 +156,7 @@ export async function refreshBehind(db: Db, before: Date): Promise<void> {
 /** Checks whose status is behind, at most `limit`. */
 export async function checksBehind(db: Queryable, limit: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
-    'select check_id as id from check_statuses where is_behind order by last_started_at limit $1',
+    'select check_id as id from check_statuses where is_behind order by check_id limit $1',
     [limit],
   );
   return rows.map(({ id }) => id);

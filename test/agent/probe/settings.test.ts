@@ -105,11 +105,11 @@ modules:
   tokens:
     prober: http
     http:
-      oauth2: {client_id: probes, client_secret: very-secret, token_url: "http://a:very-secret@tokens.example/"}
+      oauth2: {client_id: probes, client_secret: very-secret, token_url: "http://a:very-secret@tokens.example/?k=very-secret", endpoint_params: {assertion: very-secret}}
 `);
   const tokens = modules.get('tokens')?.shown ?? '';
   expect(tokens).not.toContain('very-secret');
-  for (const text of ['probes', '@tokens.example/']) expect(tokens).toContain(text);
+  for (const text of ['probes', '@tokens.example/', 'assertion']) expect(tokens).toContain(text);
   const { shown } = modules.get('m') ?? { shown: '' };
   expect(shown).not.toContain('very-secret');
   for (const text of ['monitor', 'text/html', 'shown', '<secret>']) expect(shown).toContain(text);

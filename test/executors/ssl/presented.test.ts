@@ -1,9 +1,16 @@
 import { once } from 'node:events';
 import { X509Certificate } from 'node:crypto';
 import { connect } from 'node:net';
-import { createSecureContext, createServer, TLSSocket, type SecureContext, type Server } from 'node:tls';
+import {
+  connect as connectTls,
+  createSecureContext,
+  createServer,
+  TLSSocket,
+  type SecureContext,
+  type Server,
+} from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
-import { dayMs } from '../../../src/durations.ts';
+import { dayMs, minuteMs } from '../../../src/durations.ts';
 import { contextOf, shake } from '../../../src/executors/ssl/handshake.ts';
 import { createPresentedReader } from '../../../src/executors/ssl/presented.ts';
 import { closer, listen } from '../../../src/targets/tcp-target.ts';
@@ -91,24 +98,42 @@ test('what does not belong to the chain is kept, in its place', async () => {
     expect(await presented(server.port)).toEqual([names.leaf, names.other, names.issuer]);
 });
 
-test('the exact list is read again after a day', async () => {
-  const server = await startServer();
-  server.show(server.leaf + server.issuer);
-  let now = 0;
-  const read = createPresentedReader(() => now);
-  const count = countCalls();
+/** A reader with a clock of its own, and the number of certificates that it finds. */
+function readerOf(port: number): { clock: { now: number }; readOnce: () => Promise<number> } {
+  const clock = { now: 0 };
+  const read = createPresentedReader(() => clock.now);
   const readOnce = async (): Promise<number> => {
-    const plain = connect(server.port, '127.0.0.1');
-    const { connect: connectTls } = await import('node:tls');
-    const secure = connectTls({ socket: plain, servername: 'shop.test', rejectUnauthorized: false });
+    const secure = connectTls({
+      socket: connect(port, '127.0.0.1'),
+      servername: 'shop.test',
+      rejectUnauthorized: false,
+    });
     await once(secure, 'secureConnect');
     const { length } = read(secure, 'shop.test');
     secure.destroy();
     return length;
   };
+  return { clock, readOnce };
+}
+
+test('the exact list is read again after a day', async () => {
+  const server = await startServer();
+  server.show(server.leaf + server.issuer);
+  const { clock, readOnce } = readerOf(server.port);
+  const count = countCalls();
   expect([await readOnce(), await readOnce()]).toEqual([2, 2]);
   expect(count.calls).toBe(1);
-  now = dayMs + 1;
+  clock.now = dayMs + 1;
   expect([await readOnce(), await readOnce()]).toEqual([2, 2]);
   expect(count.calls).toBe(2);
+});
+
+test('a list with a certificate too many is read again after minutes, so that its repair is noticed', async () => {
+  const server = await startServer();
+  server.show(server.leaf + server.issuer + server.other);
+  const { clock, readOnce } = readerOf(server.port);
+  expect([await readOnce(), await readOnce()]).toEqual([3, 3]);
+  server.show(server.leaf + server.issuer);
+  clock.now = 5 * minuteMs + 1;
+  expect(await readOnce()).toBe(2);
 });

@@ -28,7 +28,10 @@ describe.each(databases)('late alerts: $name', (database) => {
 
     type Scene = {
       agent: KeepingAgent;
-      /** Reports the runs of these minutes in one call, and follows them. */
+      /** Reports the runs of these minutes in one call. */
+      deliver: (outcomes: Record<number, 'passed' | 'failed'>) => Promise<void>;
+      follow: () => Promise<unknown>;
+      /** Reports them, and follows them. */
       report: (outcomes: Record<number, 'passed' | 'failed'>) => Promise<void>;
       time: () => Promise<void>;
       alerts: () => Promise<string[]>;
@@ -51,15 +54,20 @@ describe.each(databases)('late alerts: $name', (database) => {
       await agent.renewHeld();
       const check: Assignment | undefined = agent.held.get(id);
       if (check === undefined) throw new Error('not held');
+      const deliver: Scene['deliver'] = async (outcomes) => {
+        clock.advance(1_000);
+        const results = Object.entries(outcomes).map(([index, outcome]) =>
+          keptResult(check, first + Number(index) * minute, outcome === 'failed' ? failed : {}),
+        );
+        for (const { outcome } of await agent.report(...results)) expect(outcome).toBe('stored');
+      };
       return {
         agent,
+        deliver,
+        follow: () => replica.follow(),
         // Alerts of one moment have no order.
         report: async (outcomes) => {
-          clock.advance(1_000);
-          const results = Object.entries(outcomes).map(([index, outcome]) =>
-            keptResult(check, first + Number(index) * minute, outcome === 'failed' ? failed : {}),
-          );
-          for (const { outcome } of await agent.report(...results)) expect(outcome).toBe('stored');
+          await deliver(outcomes);
           await replica.follow();
         },
         time: () => {
@@ -113,6 +121,22 @@ describe.each(databases)('late alerts: $name', (database) => {
       expect(await alerts()).toEqual([]);
       await report({ 3: 'passed' });
       await agent.renewHeld({ reportedTo: clock.now() });
+      await time();
+      expect(await alerts()).toEqual([]);
+    });
+
+    it('are not raised by time before the runs that the service has are followed', async () => {
+      const { agent, deliver, follow, report, time, alerts } = await scene(byTime);
+      clock.set(first + 1_000);
+      await report({ 0: 'passed' });
+      await agent.renewHeld({ reportedTo: first });
+      clock.set(first + 30 * minute + 1_000);
+      await report({ 1: 'failed', 2: 'failed' });
+      await deliver({ 3: 'passed' });
+      await agent.renewHeld({ reportedTo: clock.now() });
+      await time();
+      expect(await alerts()).toEqual([]);
+      await follow();
       await time();
       expect(await alerts()).toEqual([]);
     });

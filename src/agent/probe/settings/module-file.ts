@@ -113,14 +113,18 @@ function masked(value: unknown, isSecret = false): unknown {
     Object.entries(value).map(([name, one]) => [
       name,
       name === 'proxy_url' || name === 'token_url'
-        ? withoutPassword(one)
+        ? withoutSecrets(one)
         : name === 'proxy_connect_header' && isFields(one)
           ? Object.fromEntries(Object.keys(one).map((header) => [header, ['<secret>']]))
-          : masked(one, secretName.test(name) || isSensitiveHeader(name)),
+          : name === 'endpoint_params' && isFields(one)
+            ? Object.fromEntries(Object.keys(one).map((parameter) => [parameter, '<secret>']))
+            : masked(one, secretName.test(name) || isSensitiveHeader(name)),
     ]),
   );
 }
 
-function withoutPassword(url: unknown): unknown {
-  return typeof url === 'string' ? url.replace(/^([a-z]+:\/\/)[^/]*@/i, '$1<secret>@') : url;
+/** An address without its user, password and query. */
+function withoutSecrets(url: unknown): unknown {
+  if (typeof url !== 'string') return url;
+  return url.replace(/^([a-z]+:\/\/)[^/]*@/i, '$1<secret>@').replace(/\?.*$/s, '?<secret>');
 }
