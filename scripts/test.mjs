@@ -1,9 +1,9 @@
 /**
- * Runs the tests (or the files named as arguments) without the long ones, or with `--long` only those: test/long-tests.json lists the
- * files that take a quarter of a minute or more, because real programs fail and start again in them for minutes, a browser visits every
- * page, or networks are built. `npm test` thus ends within ten minutes on two cores. The last line of output is `N passed, N failed, N skipped`; failed and skipped
- * tests are listed above it. Under CI, a test that was skipped although it should run on this machine is a failure, and if only a
- * few files fail, they are run again without other files in parallel.
+ * Runs the tests (or the files named as arguments) without the long ones, or with `--long` only those. test/long-tests.json lists
+ * them: files that take a quarter of a minute or more, because real programs fail and start again, a browser visits pages, or
+ * networks are built. `npm test` thus ends within ten minutes on two cores. The last line of output is
+ * `N passed, N failed, N skipped`; failed and skipped tests are listed above it. Under CI, a test that was skipped although it should
+ * run on this machine is a failure, and if only a few files fail, they are run again without other files in parallel.
  */
 import { readFileSync } from 'node:fs';
 import { closeRun, runVitest } from './run-vitest.mjs';
