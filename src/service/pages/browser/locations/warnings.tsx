@@ -37,10 +37,7 @@ export function AgentWarnings({ agents }: { agents: readonly Agent[] }) {
               <b class="break">{agent.hostname || agent.id}</b>
               {guard.stopsJobs && <span class="soft">takes no jobs</span>}
             </div>
-            <p class="break">
-              {plain(guard.message).replace(/; see docs\/guards\.md$/, '')}.{' '}
-              <a href="/help/guards.html">More about guards</a>
-            </p>
+            <p class="break">{plain(guard.message).replace(/; see docs\/guards\.md$/, '')}</p>
             {remedies[guard.name] !== undefined && <p class="soft">{remedies[guard.name]}</p>}
           </li>
         ))}
@@ -66,6 +63,7 @@ export function AgentWarnings({ agents }: { agents: readonly Agent[] }) {
           </li>
         )}
       </ul>
+      {raised.length > 0 && <a href="/help/guards.html">More about guards</a>}
     </section>
   );
 }
