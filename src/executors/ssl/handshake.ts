@@ -1,4 +1,4 @@
-import { constants, getCurves } from 'node:crypto';
+import { constants, getCurves, type X509Certificate } from 'node:crypto';
 import { isIP, type Socket } from 'node:net';
 import {
   connect,
@@ -10,7 +10,6 @@ import {
 } from 'node:tls';
 import { codeOf } from '../../system-errors.ts';
 import { readNoCertificate } from '../http/leaf-certificate.ts';
-import { createPresentedReader } from './presented.ts';
 
 /** What a handshake showed, whatever the certificate is worth. */
 export type Shown = {
@@ -25,7 +24,8 @@ export type Shown = {
   stapled: Buffer | null;
 };
 
-const presentedIn = createPresentedReader();
+/** More certificates than any server needs. */
+const maxPresented = 20;
 
 /** Groups of TLS, the usual ones first. Without the weak ones a server whose key is on such a curve answers nothing. */
 const usualGroups = ['X25519', 'P-256', 'X448', 'P-521', 'P-384'];
@@ -138,7 +138,7 @@ export function shake(
     secure.once('secureConnect', () => {
       const error: unknown = secure.authorizationError;
       const shown: Shown = {
-        presented: presentedIn(secure, serverName),
+        presented: presentedBy(secure.getPeerX509Certificate()),
         protocol: secure.getProtocol() ?? '',
         cipher: secure.getCipher()?.standardName ?? '',
         authorizationError: secure.authorized ? null : String(error instanceof Error ? error.message : error),
@@ -150,6 +150,15 @@ export function shake(
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+/** Node links the certificates of a handshake in the order in which they came, whoever signed them. */
+function presentedBy(leaf: X509Certificate | undefined): Buffer[] {
+  const found: Buffer[] = [];
+  for (let next = leaf; next !== undefined && found.length < maxPresented; next = next.issuerCertificate) {
+    found.push(next.raw);
+  }
+  return found;
 }
 
 const versions: { readonly [protocol: string]: string | undefined } = {
