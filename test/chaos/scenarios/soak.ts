@@ -35,10 +35,6 @@ const resources = join(process.env['TMPDIR'] ?? '/tmp', `location-agent-chaos-re
 const history =
   /^(check_results|finished_jobs|check_rollups|location_samples|queue_waits|heartbeat_events|agent_events|alerts|alert_notifications|missed_runs|error_groups|finished queue items|oracle_[a-z]+)$/;
 
-/** Tables with at most one row for each check and hour (or day) that is to be summed up: they fill when an hour ends. */
-const filledByTheHour = /^(check_figures|report_days_due|rollups_due)$/;
-const checkCount = Object.values(kinds).reduce((sum, count) => sum + count, 0);
-
 /** How much may grow in the second half of the run. */
 function toleranceOf(name: string): Tolerance | null {
   // Between two collections it holds garbage, as much as V8 likes. What is left after a collection is judged: the heap, what
@@ -49,9 +45,7 @@ function toleranceOf(name: string): Tolerance | null {
   const table = /^(rows|kB) of (.+)$/.exec(name);
   if (table === null) return { share: 0.1, least: 10 };
   if (history.test(table[2] ?? '')) return null;
-  if (table[1] === 'kB') return { share: 0.2, least: 1_024 };
-  // The line through a step rises by up to half more than the step.
-  return { share: 0.2, least: filledByTheHour.test(table[2] ?? '') ? 1.5 * checkCount : 200 };
+  return { share: 0.2, least: table[1] === 'kB' ? 1_024 : 200 };
 }
 
 async function sample(world: World): Promise<Sample> {
