@@ -16,8 +16,7 @@ import type { Answer, Readable } from './read-result.ts';
 
 /**
  * Uneventful runs of held checks: they pass, as the run before did, and nothing waits for them. Their result is all that
- * is stored. What the steps that follow runs would do with them is nothing: see the reasons below. A result that fails
- * one of these conditions takes the way of all others.
+ * is stored, because the followers would do nothing with them. Any other result is stored in the usual way.
  */
 
 /** Certificates with at most this many days left are examined, so their runs are followed. */

@@ -20,7 +20,7 @@ type LastRun = {
 
 /**
  * Brings statuses up to date that are behind, before anything else is stored for their checks. The last run is followed
- * as any other run is: what follows later runs learns of it. Locks the checks that agents hold, so that no uneventful run
+ * as any other run is: the followers of later runs see it. Locks the checks that agents hold, so that no uneventful run
  * is being stored meanwhile.
  */
 export async function catchUpStatuses(
