@@ -9,6 +9,7 @@ import { environment, readLogStyle } from './config.ts';
 import { misspeltVariables } from './config/misspelt.ts';
 import { exitCodes, FatalError, toError } from './errors.ts';
 import { jsonStyle, styledLine } from './log-line.ts';
+import { readPeersSafely } from './native/tls-peer.ts';
 import { nearestName } from './nearest-name.ts';
 import { version } from './version.ts';
 
@@ -27,6 +28,8 @@ const load: { readonly [N in CommandName]: () => Promise<Command> } = {
   doctor: async () => (await import('./commands/doctor/doctor.ts')).doctor,
   completion: async () => (await import('./commands/completion.ts')).completion,
 };
+
+readPeersSafely();
 
 /** Runs the command that `args` names and returns the exit code. Errors have been printed as one line by then. */
 async function main(args: readonly string[], context: CommandContext): Promise<number> {

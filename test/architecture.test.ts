@@ -81,7 +81,7 @@ const mayImport: Record<string, readonly string[]> = {
     'targets',
     'constructs',
   ],
-  main: ['commands', 'config', 'log', 'secrets'],
+  main: ['commands', 'config', 'log', 'secrets', 'native'],
 };
 
 /**

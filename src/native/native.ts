@@ -129,6 +129,12 @@ export type Native = {
    * errno.
    */
   readNeighbours6: () => string | number;
+  /** Begins to number TLS connections, once per process. False if this program does not export OpenSSL's functions. */
+  watchTls: () => boolean;
+  /** The number of this thread's newest TLS connection; 0 = none since the last call. */
+  newestTls: () => number;
+  /** DER of the certificates that the server of a connection of this thread sent, leaf first; at most 20. */
+  peerCertificates: (number: number) => Buffer[];
   /** Sends a datagram of at most 255 bytes to the socket of the service manager. 0 or a negative errno. */
   notifyManager: (socket: string, message: string) => number;
   /** Other processes of the same user then cannot read or debug this process. 0 or a negative errno. */

@@ -1,9 +1,10 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { handshake } from '../../executors/http/tls.ts';
 import { authorizationCode } from '../../executors/http/tls-facts.ts';
-import { certificateWithChain } from '../../executors/http/leaf-certificate.ts';
+import { parsedCertificate } from '../../native/certificate-object.ts';
+import { presentedCertificates } from '../../native/tls-peer.ts';
 import type { Gauges } from './gauges.ts';
 import type { TlsSettings } from './settings/tls.ts';
 
@@ -11,7 +12,6 @@ import type { TlsSettings } from './settings/tls.ts';
 
 /** Means that no chain was verified: the zero of the other program's clock. */
 const noChain = -62_135_596_800;
-const maxChain = 20;
 const versions: { readonly [protocol: string]: string } = {
   TLSv1: 'TLS 1.0',
   'TLSv1.1': 'TLS 1.1',
@@ -29,26 +29,19 @@ export type TlsFacts = {
 
 /** Facts about an open connection; null = the server presented no certificate. */
 export function tlsFacts(socket: TLSSocket): TlsFacts | null {
-  const leaf = certificateWithChain(socket);
-  if (leaf.raw === undefined) return null;
-  const chain: DetailedPeerCertificate[] = [];
-  for (let link: DetailedPeerCertificate | undefined = leaf; link !== undefined && chain.length < maxChain;) {
-    chain.push(link);
-    const issuer: DetailedPeerCertificate | undefined = link.issuerCertificate;
-    link = issuer === link || issuer?.raw === undefined ? undefined : issuer;
-  }
-  const expiries = chain.map(({ valid_to: until }) => Date.parse(until) / 1000);
-  const earliest = Math.min(...expiries);
-  const parsed = new X509Certificate(leaf.raw);
+  const chain = presentedCertificates(socket).map((raw) => parsedCertificate(raw));
+  const [leaf] = chain;
+  if (leaf === undefined) return null;
+  const earliest = Math.min(...chain.map(({ validTo }) => Date.parse(validTo) / 1000));
   return {
     earliest,
     chainExpiry: socket.authorized ? earliest : noChain,
     info: {
       fingerprint_sha256: createHash('sha256').update(leaf.raw).digest('hex'),
-      subject: nameText(parsed.subject),
-      issuer: nameText(parsed.issuer),
-      subjectalternative: dnsNames(parsed.subjectAltName).join(','),
-      serialnumber: parsed.serialNumber.toLowerCase().replace(/^0+(?=.)/, ''),
+      subject: nameText(leaf.subject),
+      issuer: nameText(leaf.issuer),
+      subjectalternative: dnsNames(leaf.subjectAltName).join(','),
+      serialnumber: leaf.serialNumber.toLowerCase().replace(/^0+(?=.)/, ''),
     },
     version: versions[socket.getProtocol() ?? ''] ?? 'unknown',
     cipher: socket.getCipher()?.standardName ?? '',

@@ -1,8 +1,10 @@
-import { X509Certificate } from 'node:crypto';
-import type { DetailedPeerCertificate, PeerCertificate, TLSSocket } from 'node:tls';
+import { createHash, X509Certificate } from 'node:crypto';
+import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { shortened } from '../../shortened.ts';
 import { dayMs } from '../../durations.ts';
-import { certificateWithChain } from './leaf-certificate.ts';
+import { certificateObject, parsedCertificate } from '../../native/certificate-object.ts';
+import { presentedCertificates } from '../../native/tls-peer.ts';
+import { defaultRoots } from './client-certificates.ts';
 
 /** The certificate and connection data in a result. Times are ISO, UTC. */
 export type CertificateFacts = {
@@ -28,17 +30,15 @@ const maxAltNames = 100;
 const maxChain = 10;
 const maxNameLength = 1024;
 
-/** Data that depends only on the certificates. Collecting the chain costs as much as a quarter of a handshake. */
+/** Data that depends only on the certificates that the server sent. */
 type Identity = Pick<
   CertificateFacts,
   'subject' | 'issuer' | 'validFrom' | 'validTo' | 'fingerprint256' | 'serial' | 'altNames' | 'chain'
 > & { expiresAt: number };
 
-const maxIdentities = 256;
-/** A server may change its chain but keep the certificate, so cached data expires. */
-const identityAgeMs = 60_000;
-/** By fingerprint of the leaf, oldest first. */
-const identities = new Map<string, { identity: Identity; readAt: number }>();
+const maxIdentities = 1024;
+/** By digest of all certificates that a server sent, oldest first. */
+const identities = new Map<string, Identity>();
 
 /**
  * Data about a finished handshake whose peer showed `leaf`; `now` in milliseconds since the epoch. The socket must
@@ -61,9 +61,12 @@ export function certificateFacts(leaf: PeerCertificate, socket: TLSSocket, now: 
 }
 
 function identityOf(leaf: PeerCertificate, socket: TLSSocket): Identity {
-  const readAt = performance.now();
-  const known = identities.get(leaf.fingerprint256);
-  if (known !== undefined && readAt - known.readAt < identityAgeMs) return known.identity;
+  const presented = presentedCertificates(socket);
+  const hash = createHash('sha256');
+  for (const raw of presented) hash.update(raw);
+  const digest = hash.digest('base64');
+  const known = identities.get(digest);
+  if (known !== undefined) return known;
   const identity: Identity = {
     subject: nameOf(leaf.subject),
     issuer: nameOf(leaf.issuer),
@@ -73,10 +76,9 @@ function identityOf(leaf: PeerCertificate, socket: TLSSocket): Identity {
     fingerprint256: leaf.fingerprint256,
     serial: leaf.serialNumber,
     altNames: alternativeNames(leaf.subjectaltname),
-    chain: chainOf(certificateWithChain(socket)),
+    chain: chainOf(presented),
   };
-  identities.delete(leaf.fingerprint256);
-  identities.set(leaf.fingerprint256, { identity, readAt });
+  identities.set(digest, identity);
   const [oldest] = identities.keys();
   if (identities.size > maxIdentities && oldest !== undefined) identities.delete(oldest);
   return identity;
@@ -119,20 +121,39 @@ function alternativeNames(text: string | undefined): string[] {
   return names;
 }
 
-function chainOf(leaf: DetailedPeerCertificate): CertificateFacts['chain'] {
+/** The leaf, its issuer among the certificates that came with it, and so on to the root, which may be one of ours. */
+function chainOf(presented: readonly Buffer[]): CertificateFacts['chain'] {
+  const others = presented.map((raw) => parsedCertificate(raw));
   const chain: CertificateFacts['chain'] = [];
-  let certificate: DetailedPeerCertificate | undefined = leaf;
-  // A root names itself as its issuer.
-  while (certificate !== undefined && chain.length < maxChain) {
+  let last = others.shift();
+  while (last !== undefined && chain.length < maxChain) {
+    const facts = certificateObject(last);
     chain.push({
-      subject: nameOf(certificate.subject),
-      issuer: nameOf(certificate.issuer),
-      validTo: isoTime(certificate.valid_to),
+      subject: nameOf(facts.subject),
+      issuer: nameOf(facts.issuer),
+      validTo: isoTime(facts.valid_to),
     });
-    const issuer: DetailedPeerCertificate | undefined = certificate.issuerCertificate;
-    certificate = issuer === certificate ? undefined : issuer;
+    const signed: X509Certificate = last;
+    // A root names itself as its issuer.
+    if (signed.subject === signed.issuer) break;
+    const at = others.findIndex((one) => signed.checkIssued(one));
+    last = at === -1 ? rootOf(signed) : others.splice(at, 1)[0];
   }
   return chain;
+}
+
+/** The default roots by subject, read when one is first needed: parsing them takes some milliseconds. */
+let roots: Map<string, X509Certificate[]> | null = null;
+
+function rootOf(signed: X509Certificate): X509Certificate | undefined {
+  if (roots === null) {
+    roots = new Map();
+    for (const pem of defaultRoots()) {
+      const root = new X509Certificate(pem);
+      roots.set(root.subject, [...(roots.get(root.subject) ?? []), root]);
+    }
+  }
+  return roots.get(signed.issuer)?.find((root) => signed.checkIssued(root));
 }
 
 /** The data in a result about the client certificate that was offered. */

@@ -7,7 +7,9 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls';
-import { readLeafOnly } from './leaf-certificate.ts';
+import { readPeersSafely } from '../../native/tls-peer.ts';
+
+readPeersSafely();
 
 /** A finished handshake. The caller decides whether the certificate is acceptable. */
 export type Handshake = {
@@ -49,7 +51,6 @@ export function handshake(
       rejectUnauthorized: false,
       checkServerIdentity,
     });
-    const leafOnly = readLeafOnly(secure);
     const finish = () => {
       signal.removeEventListener('abort', onAbort);
       secure.off('error', onError);
@@ -71,7 +72,7 @@ export function handshake(
     secure.once('error', onError);
     secure.once('secureConnect', () => {
       finish();
-      const certificate = leafOnly();
+      const certificate: PeerCertificate = secure.getPeerCertificate();
       // node:tls returns an empty object if there is none.
       resolve({ socket: secure, leaf: certificate.raw === undefined ? null : certificate });
     });

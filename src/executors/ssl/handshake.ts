@@ -1,4 +1,4 @@
-import { constants, getCurves, type X509Certificate } from 'node:crypto';
+import { constants, getCurves } from 'node:crypto';
 import { isIP, type Socket } from 'node:net';
 import {
   connect,
@@ -7,14 +7,17 @@ import {
   type ConnectionOptions,
   type SecureContext,
   type SecureContextOptions,
+  type TLSSocket,
 } from 'node:tls';
+import { presentedCertificates, readPeersSafely } from '../../native/tls-peer.ts';
 import { codeOf } from '../../system-errors.ts';
-import { readNoCertificate } from '../http/leaf-certificate.ts';
+
+readPeersSafely();
 
 /** What a handshake showed, whatever the certificate is worth. */
 export type Shown = {
   /** Raw certificates in the order in which the server sent them, leaf first. */
-  presented: Buffer[];
+  presented: readonly Buffer[];
   protocol: string;
   /** IANA name of the negotiated suite. */
   cipher: string;
@@ -23,9 +26,6 @@ export type Shown = {
   /** The stapled OCSP response; null = none. */
   stapled: Buffer | null;
 };
-
-/** More certificates than any server needs. */
-const maxPresented = 20;
 
 /** Groups of TLS, the usual ones first. Without the weak ones a server whose key is on such a curve answers nothing. */
 const usualGroups = ['X25519', 'P-256', 'X448', 'P-521', 'P-384'];
@@ -107,7 +107,8 @@ export function shake(
       checkServerIdentity: () => undefined,
     };
     const secure = connect(settings);
-    readNoCertificate(secure);
+    // Nobody checks the name here, and reading the certificates for it adds to the time of a handshake.
+    secure.getPeerCertificate = none as TLSSocket['getPeerCertificate']; // the method's overload promises a chain
     const end = () => {
       signal.removeEventListener('abort', onAbort);
       secure.removeAllListeners();
@@ -138,7 +139,7 @@ export function shake(
     secure.once('secureConnect', () => {
       const error: unknown = secure.authorizationError;
       const shown: Shown = {
-        presented: presentedBy(secure.getPeerX509Certificate()),
+        presented: presentedCertificates(secure),
         protocol: secure.getProtocol() ?? '',
         cipher: secure.getCipher()?.standardName ?? '',
         authorizationError: secure.authorized ? null : String(error instanceof Error ? error.message : error),
@@ -152,14 +153,8 @@ export function shake(
   });
 }
 
-/** Node links the certificates of a handshake in the order in which they came, whoever signed them. */
-function presentedBy(leaf: X509Certificate | undefined): Buffer[] {
-  const found: Buffer[] = [];
-  for (let next = leaf; next !== undefined && found.length < maxPresented; next = next.issuerCertificate) {
-    found.push(next.raw);
-  }
-  return found;
-}
+/** What `getPeerCertificate` gives for a peer without a certificate. */
+const none = () => ({});
 
 const versions: { readonly [protocol: string]: string | undefined } = {
   SSLv3: 'SSL3.0',

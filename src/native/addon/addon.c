@@ -48,5 +48,6 @@ NAPI_MODULE_INIT() {
   if (!export_echo(env, exports) || !export_trace(env, exports) || !export_flow(env, exports)) return NULL;
   if (!export_capture(env, exports)) return NULL;
   if (!export_neighbours(env, exports) || !export_notify(env, exports)) return NULL;
+  if (!export_tls_peer(env, exports)) return NULL;
   return exports;
 }

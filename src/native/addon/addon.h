@@ -32,4 +32,7 @@ bool export_neighbours(napi_env env, napi_value exports);
 /* Messages to the service manager: notify.c. */
 bool export_notify(napi_env env, napi_value exports);
 
+/* Certificates of TLS servers: tls_peer.c. */
+bool export_tls_peer(napi_env env, napi_value exports);
+
 #endif

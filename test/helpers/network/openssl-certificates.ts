@@ -18,7 +18,7 @@ export const hasOpenssl = (() => {
 
 /** A certificate for good.test that `issuer` signs. `key`: arguments of `openssl req`; `digest`: of `openssl x509`. */
 export function opensslIssue(
-  issuer: Issued,
+  issuer: Pick<Issued, 'pem' | 'key'>,
   { key, digest = 'sha256' }: { key: readonly string[]; digest?: string },
 ): { cert: string; key: string } {
   const folder = mkdtempSync(join(tmpdir(), 'openssl-issue-'));
