@@ -168,6 +168,27 @@ describe.runIf(hasPlaywright)('keys and headers that a script prints', { timeout
   });
 
   test.each([
+    ['set in a test', `process.env['SERVICE_SECRET_NUT'] = nut;`],
+    ['named in a test', `require('@location-agent/helpers').secret(nut);`],
+  ])('a secret whose message is lost with its process is masked: %s', async (_name, registers) => {
+    const { json } = await run(
+      'MULTI_STEP',
+      `
+      const { test } = require('@playwright/test');
+      const nut = ['black', 'walnut'].join('-');
+      test('loses a message', async () => {
+        const send = process.send;
+        process.send = (message, ...rest) =>
+          message.method === '__location_agent__' ? true : send.call(process, message, ...rest);
+        ${registers}
+        throw new Error('the ' + nut + ' is lost');
+      });`,
+    );
+    expect(json).not.toContain('black-walnut');
+    expect(json).toContain('is lost');
+  });
+
+  test.each([
     [
       'more secrets than a process may register',
       `for (let i = 0; i < 1001; i++) secret('walnut ' + i);`,

@@ -4,7 +4,6 @@ import { captureNames } from './capture-names.ts';
 import { bounds, type TestReport } from '../child/capture/format.ts';
 import { readOwnFile } from './files.ts';
 import type { ApiCall, PageVisit, StepRun, WebVital } from '../interface/playwright-run.ts';
-import { lostSecretText, mostSecrets } from '../process/lost-secret.ts';
 import { amountOf, amountOrNull, recordOfTexts, textOf, textOrNull, textsOf } from '../process/unchecked.ts';
 import { fieldsOf, parsedJson, type Fields } from '../../json-values.ts';
 import { shortened } from '../../shortened.ts';
@@ -17,9 +16,6 @@ export type Capture = {
   /** Number of failed soft assertions, by test and try. */
   softFailures: Map<string, number>;
   marks: { test: string | null; reason: string }[];
-  secrets: Set<string>;
-  /** Why the secrets are not complete. */
-  lostSecret: string | null;
 };
 
 /** A key for one try of one test. */
@@ -50,8 +46,6 @@ export async function readCapture(folder: string): Promise<Capture> {
     counts: { consoleErrors: 0, networkErrors: 0, documentErrors: 0 },
     softFailures: new Map(),
     marks: [],
-    secrets: new Set(),
-    lostSecret: null,
   };
   // The script may have put a link in its place.
   const isFolder = (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
@@ -97,24 +91,12 @@ function takeRecord(capture: Capture, record: Fields): void {
         capture.marks.push({ test, reason: textOf(record['reason'], bounds.shortText) });
       }
       break;
-    case 'secret':
-      if (typeof record['value'] === 'string') takeSecret(capture, record['value']);
-      break;
-    case 'lost-secret':
-      // A full file loses none: each secret was sent at once, too.
-      if (record['limit'] !== 'records') capture.lostSecret ??= lostSecretText(record['limit']);
-      break;
     case 'call':
       if (capture.calls.length < bounds.calls) capture.calls.push({ ...callOf(record), test });
       break;
     default:
     // The script wrote to the file itself.
   }
-}
-
-function takeSecret(capture: Capture, value: string): void {
-  if (value.length > bounds.secretLength) capture.lostSecret ??= lostSecretText('length');
-  else if (capture.secrets.size < mostSecrets) capture.secrets.add(value);
 }
 
 function keyOf(value: unknown): string {

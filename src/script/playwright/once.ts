@@ -10,6 +10,7 @@ import { lostSecretReason } from '../process/lost-secret.ts';
 import { isFull, isRefusedByDisk } from '../process/full-disk.ts';
 import { browserFault, followRun, type FollowOptions } from './follow.ts';
 import { filesOfScript, keptReport, writeHostFiles, type HostFileOptions } from './folder.ts';
+import { readSecretRecords } from './secret-records.ts';
 import { hostEnvironment, type WarmProcess } from './process.ts';
 import type { PlaywrightDetails, PlaywrightRun } from '../interface/playwright-run.ts';
 import { writeScriptFiles } from '../process/script-files.ts';
@@ -71,8 +72,12 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
       outputBytes: options.outputBytes,
     }),
   );
-  // From here on only the run's folder is left.
+  // From here on only the run's folder is left. Messages may have been lost with the processes; the records are not.
+  const named = await readSecretRecords(paths.capture);
+  for (const value of named.secrets) options.addSecret('SERVICE_SECRET', value);
+  if (named.lostSecret !== null) options.withhold(named.lostSecret);
   signal.throwIfAborted();
+  seen.lostSecret ??= named.lostSecret;
   if (seen.lostSecret !== null) return refused(lostSecretReason(seen.lostSecret));
   // The kernel sends this signal to a process that writes beyond the file size limit.
   const largeFile = seen.browserSignal === 'SIGXFSZ' || end.signal === 'SIGXFSZ' ? 'diskBytes' : null;
@@ -85,21 +90,16 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   if (seen.browserLate) throw browserFault(seen);
 
   const report = await keptReport(warm, options, { paths, startTime });
-  for (const value of report?.secrets ?? []) options.addSecret('SERVICE_SECRET', value);
-  if (report !== null && report.lostSecret !== null) {
-    options.withhold(report.lostSecret);
-    return refused(lostSecretReason(report.lostSecret));
-  }
   if (seen.timedOut) {
     const message = `Your check run has reached the maximum run time of ${options.timeoutMs} ms.`;
     const timeout = refused(reasonOf('SCRIPT_TIMEOUT', message));
     // Its files are not kept (facts, 2.8), but the results of its tests so far are.
-    return report === null ? timeout : { ...timeout, details: report.run.details };
+    return report === null ? timeout : { ...timeout, details: report.details };
   }
-  if (report !== null && report.run.failure !== null && !['unused', 'started'].includes(seen.browser)) {
+  if (report !== null && report.failure !== null && !['unused', 'started'].includes(seen.browser)) {
     throw browserFault(seen);
   }
-  if (report !== null) return report.run;
+  if (report !== null) return report;
   if (await isFull(options.workDir))
     throw new AgentError('DISK_FULL', 'the disk was full while the script ran');
   if (!seen.configured) {

@@ -32,21 +32,16 @@ const reportBytes = 16 * 1024 * 1024;
 
 /**
  * Reads the files that a run left on disk. The script could have written all of them, so they are checked and bounded;
- * it never throws. Null = there is no complete report: the processes exited early. `secrets` are values that the script
- * named.
+ * it never throws. Null = there is no complete report: the processes exited early.
  */
-export async function readPlaywrightReport(
-  options: ReportOptions,
-): Promise<{ run: PlaywrightRun; secrets: string[]; lostSecret: string | null } | null> {
+export async function readPlaywrightReport(options: ReportOptions): Promise<PlaywrightRun | null> {
   const text = await readOwnFile(options.reporterFile, reportBytes);
   if (text === null) return null;
   const capture = await readCapture(options.captureFolder);
-  const { lostSecret } = capture;
-  const secrets = [...capture.secrets];
   const report = fieldsOf(parsedJson(text));
   if (report['version'] !== 1) {
     const failure = reasonOf('SCRIPT_INVALID', "the run's report is damaged: the script wrote over it");
-    return { run: runOf(options, { failure, capture }), secrets, lostSecret };
+    return runOf(options, { failure, capture });
   }
   if (report['complete'] !== true) return null;
 
@@ -60,11 +55,7 @@ export async function readPlaywrightReport(
   const startTime = amountOf(report['startTime']) || options.startTime;
   const endTime = Math.max(startTime, amountOf(report['endTime']));
   const durationMs = given.length === 0 ? endTime - startTime : Math.max(...ends) - Math.min(...starts);
-  return {
-    run: runOf(options, { ...verdict, capture, files, startTime, endTime, durationMs, given, runErrors }),
-    secrets,
-    lostSecret,
-  };
+  return runOf(options, { ...verdict, capture, files, startTime, endTime, durationMs, given, runErrors });
 }
 
 type GivenTest = {

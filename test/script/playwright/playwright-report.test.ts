@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { execFileSync } from 'node:child_process';
+import { readSecretRecords } from '../../../src/script/playwright/secret-records.ts';
 import { readPlaywrightReport, type ReportOptions } from '../../../src/script/playwright/report.ts';
 
 /** What a script may have put where the report and the capture are: none of it may do harm. */
@@ -84,8 +85,8 @@ test.each(['', '{', 'null', '[]', '{"version":2,"complete":true}', '"text"'])(
   async (text) => {
     writeFileSync(options.reporterFile, text);
     const answer = await readPlaywrightReport(options);
-    expect(answer?.run.failure).toMatchObject({ code: 'SCRIPT_INVALID', owner: 'script' });
-    expect(answer?.run.details).toMatchObject({ tests: [], pages: [] });
+    expect(answer?.failure).toMatchObject({ code: 'SCRIPT_INVALID', owner: 'script' });
+    expect(answer?.details).toMatchObject({ tests: [], pages: [] });
   },
 );
 
@@ -96,7 +97,7 @@ test.each<[string, unknown]>([
 ])('%s: SCRIPT_INVALID', async (_, value) => {
   report(value);
   const answer = await readPlaywrightReport(options);
-  expect(answer?.run.failure).toMatchObject({
+  expect(answer?.failure).toMatchObject({
     code: 'SCRIPT_INVALID',
     message: expect.stringContaining('no tests') as unknown,
   });
@@ -123,7 +124,7 @@ test('values of the wrong kind and size become small ones of the right kind', as
     ],
   });
   const answer = await readPlaywrightReport(options);
-  const run = answer?.run;
+  const run = answer;
   expect(run?.failure).toMatchObject({
     code: 'TEST_FAILED',
     message: expect.stringContaining('3 of 4 tests failed') as unknown,
@@ -162,7 +163,7 @@ test('only files of the run are collected: no links, no paths outside, no hard l
   ].map(([name, path, contentType]) => ({ name, path, contentType }));
   report({ ...complete, tests: [{ ...passed, attachments }] });
   const answer = await readPlaywrightReport(options);
-  expect(answer?.run.files).toEqual([
+  expect(answer?.files).toEqual([
     { path: inside, name: 'a-test-trace.zip', type: 'trace', contentType: 'application/zip' },
     {
       path: join(folder, 'script', 'shot.png'),
@@ -197,7 +198,6 @@ test('records of the capture: wrong ones are left out, links are not read, every
     visit,
     { ...visit, consoleErrors: Array.from({ length: 100 }, () => 'y'.repeat(9999)), onLoad: '12' },
     { kind: 'counts', consoleErrors: 1, networkErrors: 'x', documentErrors: 1e9 },
-    { kind: 'secret', value: 'abc' },
     { kind: 'unknown' },
     ...Array.from({ length: 250 }, () => ({
       kind: 'call',
@@ -216,7 +216,7 @@ test('records of the capture: wrong ones are left out, links are not read, every
   writeFileSync(join(options.captureFolder, 'capture-7-8.jsonl'), '');
   truncateSync(join(options.captureFolder, 'capture-7-8.jsonl'), 1e9);
   const answer = await readPlaywrightReport(options);
-  const { pages = [], traceSummary, apiCalls = [] } = answer?.run.details ?? {};
+  const { pages = [], traceSummary, apiCalls = [] } = answer?.details ?? {};
   expect(pages.map(({ url }) => url)).toEqual(['https://a.example/', 'https://b.example/']);
   expect(pages[0]?.consoleErrors).toHaveLength(50);
   expect(pages[0]?.pageTimings.onLoad).toBeNull();
@@ -233,7 +233,22 @@ test('records of the capture: wrong ones are left out, links are not read, every
   });
   expect(apiCalls.length).toBeGreaterThan(20);
   expect(JSON.stringify(apiCalls).length).toBeLessThan(530_000);
-  expect(answer?.secrets).toEqual(['abc']);
+});
+
+test('secrets that were named: those of all processes, and none from elsewhere', async () => {
+  capture('secrets-1-2.jsonl', { kind: 'secret', value: 'abc' }, 'text', null, { kind: 'secret', value: 7 });
+  capture('secrets-3-4.jsonl', { kind: 'secret', value: 'def' });
+  capture('other-5-6.jsonl', { kind: 'secret', value: 'ghi' });
+  symlinkSync(
+    join(options.captureFolder, 'other-5-6.jsonl'),
+    join(options.captureFolder, 'secrets-7-8.jsonl'),
+  );
+  const { secrets, lostSecret } = await readSecretRecords(options.captureFolder);
+  expect([[...secrets].sort(), lostSecret]).toEqual([['abc', 'def'], null]);
+  expect(await readSecretRecords(join(options.captureFolder, 'none'))).toEqual({
+    secrets: new Set(),
+    lostSecret: null,
+  });
 });
 
 test.each([
@@ -243,31 +258,31 @@ test.each([
     { kind: 'secret', value: 'x'.repeat(131_073) },
     'a test registered a secret of more than 128 KiB',
   ],
+  [
+    'found no room',
+    { kind: 'lost-secret', limit: 'records' },
+    'the tests recorded too much for all of their secrets to be read',
+  ],
 ])('a secret that cannot be masked is reported: a record %s', async (_name, record, why) => {
-  report(complete);
-  capture('capture-1-2.jsonl', record);
-  expect((await readPlaywrightReport(options))?.lostSecret).toBe(why);
-  // Those of a full file have been sent by message.
-  rmSync(join(options.captureFolder, 'capture-1-2.jsonl'));
-  capture('capture-1-3.jsonl', { kind: 'lost-secret', limit: 'records' });
-  expect((await readPlaywrightReport(options))?.lostSecret).toBeNull();
+  capture('secrets-1-2.jsonl', record);
+  expect((await readSecretRecords(options.captureFolder)).lostSecret).toBe(why);
 });
 
 test('marks of tests that are not in the report are ignored', async () => {
   report(complete);
   capture('capture-1-2.jsonl', { kind: 'degraded', test: { testId: 'other', retry: 0 }, reason: 'x' });
-  expect((await readPlaywrightReport(options))?.run.degraded).toBeNull();
+  expect((await readPlaywrightReport(options))?.degraded).toBeNull();
   capture('capture-1-3.jsonl', { kind: 'degraded', test: { testId: 't1', retry: 0 }, reason: 7 });
-  expect((await readPlaywrightReport(options))?.run.degraded).toEqual({
+  expect((await readPlaywrightReport(options))?.degraded).toEqual({
     message: 'the script marked the check as degraded',
   });
 });
 
 test('the time limit of the run, and an error outside of tests', async () => {
   report({ ...complete, errors: ['Timed out waiting 240s for the test suite to run'] });
-  expect((await readPlaywrightReport(options))?.run.failure?.code).toBe('SCRIPT_TIMEOUT');
+  expect((await readPlaywrightReport(options))?.failure?.code).toBe('SCRIPT_TIMEOUT');
   report({ ...complete, errors: ['\n Error: in a worker\n at x'] });
-  expect((await readPlaywrightReport(options))?.run.failure).toEqual({
+  expect((await readPlaywrightReport(options))?.failure).toEqual({
     code: 'SCRIPT_THREW',
     owner: 'script',
     message: 'Error: in a worker',
@@ -283,5 +298,5 @@ test('endless records are read up to a limit', async () => {
     );
   }
   const read = await readPlaywrightReport(options);
-  expect(read?.run.details.traceSummary?.consoleErrors).toBe(2);
+  expect(read?.details.traceSummary?.consoleErrors).toBe(2);
 });

@@ -8,10 +8,10 @@ const reservedBytes = 100;
 export type RecordFile = { write: (record: CaptureRecord) => void };
 
 /**
- * The file of this process's records below `folder`. It is opened at the first record. Each record is written at once,
+ * The file of this process's records below `folder`; those of secrets have their own, so that others leave them room. It is opened at the first record. Each record is written at once,
  * because the process may be killed at any moment. The total size is limited. Never throws.
  */
-export function openRecordFile(folder: string): RecordFile {
+export function openRecordFile(folder: string, name: 'capture' | 'secrets' = 'capture'): RecordFile {
   let file: number | null = null;
   let hasLost = false;
   let left: number = bounds.recordBytes - reservedBytes;
@@ -29,7 +29,7 @@ export function openRecordFile(folder: string): RecordFile {
         if (file === null) {
           mkdirSync(folder, { recursive: true });
           // Never follows a link or appends to a file that another process has put there.
-          file = openSync(join(folder, `capture-${process.pid}-${Date.now()}.jsonl`), 'wx', 0o600);
+          file = openSync(join(folder, `${name}-${process.pid}-${Date.now()}.jsonl`), 'wx', 0o600);
         }
         writeSync(file, line);
       } catch {

@@ -11,11 +11,13 @@ export const hasHooks = (): boolean => hooks in globalThis;
 /** Enables the helpers package in this process: its records go to `file`. */
 export function provideHooks(options: {
   file: RecordFile;
+  /** For secrets; absent = `file`. */
+  secrets?: RecordFile;
   currentTest: () => TestKey;
   onSecret?: ((value: string) => void) | undefined;
   onLostSecret?: ((limit: LostSecret['limit']) => void) | undefined;
 }): void {
-  const { file } = options;
+  const { file, secrets = file } = options;
   let marks = 0;
   const known = new Set<string>();
   Object.defineProperty(globalThis, hooks, {
@@ -32,12 +34,12 @@ export function provideHooks(options: {
           value.length > bounds.secretLength ? 'length' : known.size >= bounds.secrets ? 'count' : null;
         if (limit !== null) {
           const lost: LostSecret = { kind: 'lost-secret', limit };
-          file.write(lost);
+          secrets.write(lost);
           options.onLostSecret?.(lost.limit);
           return;
         }
         known.add(value);
-        file.write({ kind: 'secret', value });
+        secrets.write({ kind: 'secret', value });
         options.onSecret?.(value);
       },
     },

@@ -12,6 +12,7 @@ export type VerdictOptions = {
   /** The folder of the package `playwright`. */
   runnerFolder: string;
   file: RecordFile;
+  secrets: RecordFile;
   currentTest: () => TestKey;
   onSecret: ((value: string) => void) | undefined;
   onLostSecret: ((limit: LostSecret['limit']) => void) | undefined;

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { dirname } from 'node:path';
 import type { ScriptType } from '../../../protocol/check-types.ts';
 import { watchCalls } from '../capture/calls.ts';
-import { openRecordFile } from '../capture/file.ts';
+import { openRecordFile, type RecordFile } from '../capture/file.ts';
 import type { LostSecret, TestKey } from '../capture/format.ts';
 import { watchPages } from '../capture/pages.ts';
 import { watchReadHeaders } from '../capture/read-headers.ts';
@@ -17,6 +17,8 @@ export type InstallOptions = {
   checkType: ScriptType;
   /** The file of the capture's records; created on demand. */
   outputFolder: string;
+  /** The file of its secrets; absent = a new one in `outputFolder`. */
+  secrets?: RecordFile;
   /** Called at once with each value that the script names as a secret. */
   onSecret?: (value: string) => void;
   /** Called at once when it names one beyond a limit. */
@@ -45,7 +47,8 @@ export function install(options: InstallOptions): void {
   }
 }
 
-function watch({ require, checkType, outputFolder, onSecret, onLostSecret }: InstallOptions): void {
+function watch(options: InstallOptions): void {
+  const { require, checkType, outputFolder, onSecret, onLostSecret } = options;
   const library = require('@playwright/test') as Library; // used only if it has these names
   // The packages of one installation need not be in the same folder.
   const runnerFolder = dirname(
@@ -53,6 +56,7 @@ function watch({ require, checkType, outputFolder, onSecret, onLostSecret }: Ins
   );
   const coreFolder = dirname(require.resolve('playwright-core/package.json', { paths: [runnerFolder] }));
   const file = openRecordFile(outputFolder);
+  const secrets = options.secrets ?? openRecordFile(outputFolder, 'secrets');
   const storage = new AsyncLocalStorage<unknown>();
   const currentTest = (): TestKey => {
     try {
@@ -62,9 +66,9 @@ function watch({ require, checkType, outputFolder, onSecret, onLostSecret }: Ins
       return null; // No test is running.
     }
   };
-  captureVerdicts({ require, runnerFolder, file, currentTest, onSecret, onLostSecret });
+  captureVerdicts({ require, runnerFolder, file, secrets, currentTest, onSecret, onLostSecret });
   const keepSecret = (value: string) => {
-    file.write({ kind: 'secret', value });
+    secrets.write({ kind: 'secret', value });
     onSecret?.(value);
   };
   watchReadHeaders({ require, coreFolder, onSecret: keepSecret });

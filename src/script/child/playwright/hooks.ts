@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { watchBrowserProcess } from './browser-process.ts';
 import { hideFrames } from './frames.ts';
 import { hasOwnSettings, type LaunchOptions } from './launch-options.ts';
-import { bounds } from '../capture/format.ts';
+import type { RecordFile } from '../capture/file.ts';
+import { bounds, type LostSecret } from '../capture/format.ts';
 import { shortened } from '../shortened.ts';
 
 type BrowserLike = {
@@ -15,13 +16,22 @@ type BrowserTypeLike = { launch: (options?: LaunchOptions) => Promise<BrowserLik
 
 const secretName = /^SERVICE_SECRET_/;
 
-/** Watches the environment: a variable SERVICE_SECRET_* becomes a secret when the script sets it. */
-export function watchSecrets(send: SendToHost): void {
+/**
+ * Watches the environment: a variable SERVICE_SECRET_* becomes a secret when the script sets it. It is written to `file`,
+ * and sent at once.
+ */
+export function watchSecrets(send: SendToHost, file: RecordFile): void {
   const seen = (name: string | symbol, value: unknown) => {
     if (typeof name !== 'string' || !secretName.test(name)) return;
     const text = String(value);
-    if (text.length > bounds.secretLength) send({ type: 'lost-secret', limit: 'length' });
-    else if (text !== '') send({ type: 'secret', name, value: text });
+    if (text.length > bounds.secretLength) {
+      const lost: LostSecret = { kind: 'lost-secret', limit: 'length' };
+      file.write(lost);
+      send({ type: 'lost-secret', limit: lost.limit });
+    } else if (text !== '') {
+      file.write({ kind: 'secret', value: text });
+      send({ type: 'secret', name, value: text });
+    }
   };
   process.env = new Proxy(process.env, {
     set: (target, name, value: unknown) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ScriptType } from '../../../protocol/check-types.ts';
 import { openChannel } from '../channel.ts';
+import { openRecordFile } from '../capture/file.ts';
 import { deferModules, unusedPaths } from './deferred.ts';
 import { watchSecrets } from './hooks.ts';
 import CaptureReporter from './reporter.ts';
@@ -138,7 +139,7 @@ channel.onMessage((message) => {
   process.chdir(run.cwd);
   for (const name of Object.keys(process.env)) if (!(name in run.env)) delete process.env[name];
   Object.assign(process.env, run.env);
-  watchSecrets((secret) => channel.send(secret));
+  watchSecrets((secret) => channel.send(secret), openRecordFile(run.captureFolder, 'secrets'));
   program.parse([process.execPath, 'playwright', 'test', '--config', run.configFile]);
 });
 channel.send({ type: 'ready' });

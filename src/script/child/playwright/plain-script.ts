@@ -3,6 +3,8 @@
 /** Milliseconds between two checks of what the script still does, and how often in a row that must be nothing. */
 const checkEveryMs = 25;
 const quietChecks = 4;
+/** Checks that prove nothing; after them each one counts, so that a script ends on any machine. */
+const maxVainChecks = 100;
 
 class ScriptExit extends Error {}
 
@@ -30,9 +32,15 @@ async function finish(load: () => unknown, before: number): Promise<void> {
   // The promise is that of `import`, or of the async function around top-level await.
   await load();
   // Scripts without top-level await start work and do not signal its end.
+  let vain = 0;
   for (let quiet = 0; quiet < quietChecks;) {
+    const began = performance.now();
     await new Promise((resolve) => setTimeout(resolve, checkEveryMs));
-    quiet = activity() <= before ? quiet + 1 : 0;
+    if (activity() > before) quiet = 0;
+    // A process that got no processor time did nothing, although it had work: such a check proves nothing.
+    else if ((hasImmediates() || performance.now() - began > 2 * checkEveryMs) && vain < maxVainChecks)
+      vain += 1;
+    else quiet += 1;
   }
 }
 
@@ -41,6 +49,9 @@ function activity(): number {
   return process.getActiveResourcesInfo().filter((name) => name !== 'Immediate' && name !== 'TickObject')
     .length;
 }
+
+/** Whether work is waiting for the next turn of the event loop, as each message within Playwright does. */
+const hasImmediates = (): boolean => process.getActiveResourcesInfo().includes('Immediate');
 
 /** The worker process belongs to Playwright: a script that exits "its" process ends its test. */
 function watchExit(): { asked: Promise<void>; code: () => number; restore: () => void } {

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { ScriptType } from '../../../protocol/check-types.ts';
+import { openRecordFile } from '../capture/file.ts';
 import { deferModules, unusedPaths } from './deferred.ts';
 import { install } from './fixtures.ts';
 import { watchBrowser, watchSecrets } from './hooks.ts';
@@ -46,12 +47,14 @@ const begin = (message: unknown) => {
   process.chdir(start.cwd);
   for (const name of Object.keys(process.env)) if (!(name in start.env)) delete process.env[name];
   Object.assign(process.env, start.env);
-  watchSecrets(send);
+  const secrets = openRecordFile(start.captureFolder, 'secrets');
+  watchSecrets(send, secrets);
   watchBrowser(runtimeFolder, send);
   install({
     require: createRequire(join(runtimeFolder, 'package.json')),
     checkType: start.checkType,
     outputFolder: start.captureFolder,
+    secrets,
     onSecret: (value) => send({ type: 'secret', name: 'SERVICE_SECRET', value }),
     onLostSecret: (limit) => send({ type: 'lost-secret', limit }),
   });

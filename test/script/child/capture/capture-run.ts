@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { RunReport } from '../../../../src/script/child/capture/format.ts';
+import { readSecretRecords } from '../../../../src/script/playwright/secret-records.ts';
 import { readPlaywrightReport } from '../../../../src/script/playwright/report.ts';
 import type { PlaywrightRun } from '../../../../src/script/interface/playwright-run.ts';
 import type { Runtime } from '../../../../src/script/process/runtimes.ts';
@@ -148,10 +149,12 @@ module.exports = ${JSON.stringify(config)};
     writeFileSync(reporterFile, JSON.stringify({ ...whole, ...part }));
     const read = await readPlaywrightReport(reportOptions);
     if (read === null) throw new Error('there is no report');
-    return read.run;
+    return read;
   };
+  const { secrets } = await readSecretRecords(captureFolder);
   return {
-    ...report,
+    run: report,
+    secrets: [...secrets],
     output,
     ofFile: (path) => withPart({ tests: whole.tests.filter(({ titlePath }) => titlePath[0] === path) }),
     ofError: (words) => withPart({ errors: whole.errors.filter((error) => error.includes(words)) }),
