@@ -26,6 +26,13 @@ test('steady growth beyond the tolerance is found, and noise is not', () => {
   expect(steepOf(noise, tolerance)).toEqual([]);
 });
 
+test('a value with a limit may fill up to it in steps, and not beyond', () => {
+  const filled = slopesOf(samplesOf((at) => (at < 40 ? 0 : 500)));
+  expect(steepOf(filled, () => ({ most: 500 }))).toEqual([]);
+  const passed = slopesOf(samplesOf((at) => (at === 45 ? 501 : 0)));
+  expect(steepOf(passed, () => ({ most: 500 }))).toEqual(['agent 0 MB reached 501, and 500 is its limit']);
+});
+
 test('a value without a tolerance may grow', () => {
   expect(steepOf(slopesOf(samplesOf((at) => at * 1_000)), () => null)).toEqual([]);
 });
