@@ -271,8 +271,17 @@ function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: Probe
   /** The delivery that it seems to be of, for whoever looks for the cause. */
   function nearest(at: number): string {
     const last = context.deliveries.filter((delivery) => delivery.at - slackMs <= at).at(-1);
-    return last === undefined
-      ? ''
-      : ` (job ${last.jobId}, delivered ${at - last.at} ms before to agent ${last.agentId}, lease ${last.token})`;
+    if (last === undefined) return '';
+    const ofJob = results.filter(({ jobId }) => jobId === last.jobId).map(timesOf);
+    return (
+      ` (job ${last.jobId}, delivered ${at - last.at} ms before to agent ${last.agentId}, lease ${last.token}; ` +
+      `results of this job: ${ofJob.join(', ') || 'none'})`
+    );
   }
+}
+
+/** When a result's attempts took place. */
+function timesOf({ resultType, status, startedAt, stoppedAt, otherAt, token }: StoredResult): string {
+  const other = otherAt === null ? '' : `, made another time at ${timeOf(otherAt)}`;
+  return `${resultType} ${status} ${timeOf(startedAt)} to ${timeOf(stoppedAt)}${other}, lease ${token}`;
 }
