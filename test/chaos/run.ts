@@ -1,4 +1,5 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { examplesOf, judge, type Verdict } from './judge/judge.ts';
 import { killEverything, sleep } from './programs.ts';
@@ -105,6 +106,11 @@ console.log(
 );
 process.exit(failed === 0 ? 0 : 1);
 
+/** Maps and sets as lists, for JSON. */
+function plain(_name: string, value: unknown): unknown {
+  return value instanceof Map || value instanceof Set ? [...value] : value;
+}
+
 type Played = { verdict: Verdict; notes: string[]; measured: string | undefined };
 
 async function playAlone(scenario: LoneScenario): Promise<Played> {
@@ -128,6 +134,9 @@ async function play(scenario: WorldScenario): Promise<Played> {
       // Time for what has recovered to show it.
       await sleep(15_000);
       const facts = await world.facts(from, Date.now());
+      // Next to the logs, for whoever looks for a cause.
+      if (process.env['CHAOS_KEEP'] !== undefined)
+        writeFileSync(join(world.folder, 'facts.json'), JSON.stringify(facts, plain));
       const verdict = judge(facts, excuses);
       verdict.violations.push(...wrong, ...((await scenario.after?.(world, verdict)) ?? []));
       return { verdict, notes, measured };
