@@ -176,10 +176,12 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
           stopped_at: Date;
           reason: StoredResult['reason'];
           details: { count: number; from: string; to: string; reason: string } | null;
-          other_at: string | null;
+          other_from: string | null;
+          other_to: string | null;
         }>(
           `select id, check_id, job_id, lease_token, result_type, status, started_at, stopped_at, reason, body->'details' as details,
-             substring((body->'log')::text from 'the other attempt began at ([0-9TZ:.-]+)') as other_at
+             substring((body->'log')::text from 'the other attempt began at ([0-9TZ:.-]+)') as other_from,
+             substring((body->'log')::text from 'the other attempt began at [0-9TZ:.-]+ and ended at ([0-9TZ:.-]+)') as other_to
            from check_results`,
         )
       ).map((row) => ({
@@ -192,7 +194,10 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
         startedAt: row.started_at.getTime(),
         stoppedAt: row.stopped_at.getTime(),
         reason: row.reason,
-        otherAt: row.other_at === null ? null : Date.parse(row.other_at),
+        other:
+          row.other_from === null || row.other_to === null
+            ? null
+            : { from: Date.parse(row.other_from), to: Date.parse(row.other_to) },
         missed:
           row.status === 'missed' && row.job_id === null && row.details !== null
             ? {

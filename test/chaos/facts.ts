@@ -18,7 +18,12 @@ export type ChaosCheck = {
 };
 
 /** A probe as its target saw it. A trace is several: one connection for each query, and for hops beyond the target. */
-export type Probe = { check: string; at: number };
+export type Probe = {
+  check: string;
+  at: number;
+  /** Of a DNS query: the port that it came from and its id, which are the same when it is sent again. */
+  query?: string;
+};
 
 /** A job as the queue took it. */
 export type Job = { id: string; checkId: string; dueAt: number };
@@ -42,7 +47,7 @@ export type StoredResult = {
   stoppedAt: number;
   reason: { code: string; owner: string; message: string } | null;
   /** When the same attempt was made another time, because the agent's own delay had spoiled one of them; null = it was made once. */
-  otherAt: number | null;
+  other: { from: number; to: number } | null;
   /** Of a missed record. */
   missed: { count: number; from: number; to: number; reason: string } | null;
 };

@@ -53,11 +53,11 @@ export async function startTargets(
   closers.push(closer(http));
   const httpPort = await listen(http, { host });
 
-  const answerTo = (message: Buffer): Buffer => {
+  const answerTo = (message: Buffer, port: number): Buffer => {
     const query = dnsPacket.decode(message);
     const name = query.questions?.[0]?.name ?? '';
     const check = name.split('.')[0] ?? '';
-    probes.push({ check, at: Date.now() });
+    probes.push({ check, at: Date.now(), query: `${port} ${query.id}` });
     return dnsPacket.encode({
       type: 'response',
       id: query.id ?? 0,
@@ -70,7 +70,7 @@ export async function startTargets(
   let dnsPort = 0;
   for (const address of addresses) {
     const dns = createSocket('udp4');
-    dns.on('message', (message, from) => dns.send(answerTo(message), from.port, from.address));
+    dns.on('message', (message, from) => dns.send(answerTo(message, from.port), from.port, from.address));
     // While the way back is gone.
     dns.on('error', () => undefined);
     await new Promise<void>((resolve) => dns.bind(dnsPort, address, resolve));

@@ -234,8 +234,8 @@ export async function reportInvalid(
 
 /** The attempt that is reported. Its log says when the target was asked the other time. */
 function madeTwice(attempted: Attempted, other: Attempted): Attempted {
-  const at = new Date(other.startedAt).toISOString();
-  const msg = `the attempt was made twice because of the agent's own delay; the other attempt began at ${at}`;
+  const [from, to] = [other.startedAt, other.stoppedAt].map((time) => new Date(time).toISOString());
+  const msg = `the attempt was made twice because of the agent's own delay; the other attempt began at ${from} and ended at ${to}`;
   return { ...attempted, log: [{ time: attempted.startedAt, level: 'warn', msg }, ...attempted.log] };
 }
 

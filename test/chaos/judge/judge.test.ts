@@ -35,7 +35,7 @@ function result(due: number, fields: Partial<StoredResult> = {}): StoredResult {
     startedAt: due + 30,
     stoppedAt: due + 50,
     reason: null,
-    otherAt: null,
+    other: null,
     missed: null,
     ...fields,
   };
@@ -343,10 +343,17 @@ describe('probes of runs that were made again', () => {
 
   test('are explained by a result that names the other attempt', () => {
     const stray = [{ check: 'url-0', at: second + 4_000 }];
-    const other = (otherAt: number) =>
-      judge(facts({ probes: stray, results: [result(first), result(second, { otherAt }), result(third)] }));
-    expect(other(second + 3_900).violations).toEqual([]);
-    expect(other(second - 2_000).violations).toEqual(noResult);
+    const other = (from: number, to: number) =>
+      judge(
+        facts({
+          probes: stray,
+          results: [result(first), result(second, { other: { from, to } }), result(third)],
+        }),
+      );
+    // A delayed agent may need long from the beginning of an attempt to its probe.
+    expect(other(second - 9_000, second + 4_100).violations).toEqual([]);
+    expect(other(second - 9_000, second + 2_000).violations).toEqual(noResult);
+    expect(other(second + 6_000, second + 7_000).violations).toEqual(noResult);
   });
 
   test('are not explained by a delivery whose result is stored', () => {
@@ -354,6 +361,28 @@ describe('probes of runs that were made again', () => {
     const stored = new Set([deliveryKey(`j${second}`, `t${second}`)]);
     expect(judge(facts({ probes: stray, superseded: stored })).violations).toEqual(noResult);
   });
+});
+
+test('a DNS query that is sent again is one probe, and another query is another one', () => {
+  const dns: ChaosCheck = { ...check, kind: 'dns', name: 'dns-0' };
+  const probe = (at: number, query: string) => ({ check: 'dns-0', at, query });
+  const givenUp = new Set([`j${second} a1`]);
+  const seen = (again: string) =>
+    judge(
+      facts({
+        checks: [dns],
+        givenUp,
+        results: [result(first), result(third)],
+        probes: [
+          probe(first + 40, '5000 1'),
+          probe(second + 40, '5001 2'),
+          probe(second + 4_000, again),
+          probe(third + 40, '5002 3'),
+        ],
+      }),
+    ).violations.filter((violation) => violation.includes('has no result'));
+  expect(seen('5001 2')).toEqual([]);
+  expect(seen('5001 7')).toHaveLength(1);
 });
 
 test('the connections of a trace are one probe, and those of a trace without a result are found', () => {

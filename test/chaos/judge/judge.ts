@@ -212,19 +212,26 @@ function judgeStatus(check: ChaosCheck, { result, due, excuses, verdict }: Statu
 /** Between two connections of one trace, in milliseconds. Its rounds are 50 ms apart, and each waits less than a second. */
 const traceGapMs = 2_000;
 
-/** One probe for each run that a target saw: of the connections of a trace, the first. */
+/** One probe for each run that a target saw: of the connections of a trace, and of a query that was sent again, the first. */
 function runsSeen(check: ChaosCheck, probes: readonly Probe[]): Probe[] {
-  if (check.kind !== 'traceroute') return [...probes];
   const inOrder = probes.toSorted((a, b) => a.at - b.at);
+  if (check.kind === 'dns') return inOrder.filter((probe) => !isSentAgain(probe, inOrder));
+  if (check.kind !== 'traceroute') return inOrder;
   return inOrder.filter(({ at }, index) => at - (inOrder[index - 1]?.at ?? -Infinity) > traceGapMs);
 }
 
-/** Longest time from the beginning of an attempt to its probe. */
-const attemptMs = 5_000;
 /** Longest time from a delivery to its probe: a run may wait for a slot, or repeat what the agent's own delay has spoiled. */
 const deliveredMs = 90_000;
 /** Longest time from a probe to the death that keeps its result from being sent: results are written within milliseconds. */
 const dyingMs = 60_000;
+
+/** Longest time after which a query is sent again, with room for a delay of the agent. */
+const sentAgainMs = 45_000;
+
+function isSentAgain({ at, query }: Probe, probes: readonly Probe[]): boolean {
+  if (query === undefined) return false;
+  return probes.some((other) => other.query === query && other.at < at && at - other.at < sentAgainMs);
+}
 
 type ProbesContext = {
   facts: Facts;
@@ -249,9 +256,9 @@ function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: Probe
   for (const { at } of probes.toSorted((a, b) => a.at - b.at)) {
     if (at < facts.from || at >= facts.to) continue;
     const isOfResult = runs.some(
-      ({ startedAt, stoppedAt, otherAt }) =>
+      ({ startedAt, stoppedAt, other }) =>
         (startedAt - slackMs <= at && at <= stoppedAt + slackMs) ||
-        (otherAt !== null && otherAt - slackMs <= at && at <= otherAt + attemptMs),
+        (other !== null && other.from - slackMs <= at && at <= other.to + slackMs),
     );
     if (isOfResult) continue;
     // The latest first: an agent runs a job as soon as it has it.
@@ -281,7 +288,7 @@ function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: Probe
 }
 
 /** When a result's attempts took place. */
-function timesOf({ resultType, status, startedAt, stoppedAt, otherAt, token }: StoredResult): string {
-  const other = otherAt === null ? '' : `, made another time at ${timeOf(otherAt)}`;
-  return `${resultType} ${status} ${timeOf(startedAt)} to ${timeOf(stoppedAt)}${other}, lease ${token}`;
+function timesOf({ resultType, status, startedAt, stoppedAt, other, token }: StoredResult): string {
+  const twice = other === null ? '' : `, made another time from ${timeOf(other.from)} to ${timeOf(other.to)}`;
+  return `${resultType} ${status} ${timeOf(startedAt)} to ${timeOf(stoppedAt)}${twice}, lease ${token}`;
 }
