@@ -16,6 +16,7 @@ const help = {
   probe_http_uncompressed_body_length: 'Bytes of the body after decompression',
   probe_http_last_modified_timestamp_seconds: 'Last-Modified of the answer',
   probe_failed_due_to_regex: 'Whether the probe failed because of a pattern',
+  probe_failed_due_to_cel: 'Whether the probe failed because of an expression of CEL',
   probe_failed_due_to_bytes: 'Whether the probe failed because of expected bytes',
   probe_expect_info: 'Labels of the steps that matched',
   probe_ssl_earliest_cert_expiry: 'The earliest expiry of all certificates that were presented, in unix time',

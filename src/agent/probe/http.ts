@@ -12,6 +12,7 @@ import { unbracketed } from '../../executors/interface/name.ts';
 import type { ResolvedAddress } from '../../executors/interface/network.ts';
 import { lookUp, messageOf, probeNetwork } from './address.ts';
 import { TargetRefused } from './allowed-targets.ts';
+import { bodyFailure } from './cel/rules.ts';
 import { setTls, tlsFacts, type TlsFacts } from './certificates.ts';
 import { contextOf } from './context.ts';
 import { anyMatch } from './matching.ts';
@@ -35,6 +36,7 @@ export const probeHttp: Prober<HttpSettings> = async (settings, run) => {
   ] as const;
   for (const name of zeros) gauges.set(`probe_http_${name}`, 0);
   gauges.set('probe_failed_due_to_regex', 0);
+  if (settings.cel !== null) gauges.set('probe_failed_due_to_cel', 0);
   const url = urlOf(run);
   if (url === null) {
     log('The target is not a URL');
@@ -145,10 +147,10 @@ function withAuthorization(headers: readonly string[], token: string): string[] 
   return [...headers.filter((_, at) => !isOwn(at)), 'authorization', token];
 }
 
-const needsBody = ({ bodyMatches, bodyNotMatches, compression }: HttpSettings) =>
-  bodyMatches.length > 0 || bodyNotMatches.length > 0 || !['', 'identity'].includes(compression);
+const needsBody = ({ bodyMatches, bodyNotMatches, cel, compression }: HttpSettings) =>
+  bodyMatches.length + bodyNotMatches.length > 0 || cel !== null || !['', 'identity'].includes(compression);
 
-/** Judges the answer in the order of the other program: status, headers, body, version, TLS. */
+/** Judges the answer in the order of the other program: status, headers, body, its JSON, version, TLS. */
 async function judge(
   report: HttpReport,
   settings: HttpSettings,
@@ -189,6 +191,13 @@ async function judge(
     }
   } catch (error: unknown) {
     return fail('A pattern cannot be tried', { err: messageOf(error) });
+  }
+  if (settings.cel !== null) {
+    const failure = await bodyFailure(bytes ?? Buffer.alloc(0), settings.cel, run.signal).catch(messageOf);
+    if (failure !== null) {
+      gauges.set('probe_failed_due_to_cel', 1);
+      return fail('An expression is not met', { err: failure });
+    }
   }
   if (validVersions.length > 0 && !validVersions.includes(`HTTP/${version}`))
     return fail('The version is not valid', { version });

@@ -15,8 +15,10 @@ const problemOf = async (text: string): Promise<string> =>
 
 describe('refused', () => {
   test.each([
-    ['http', 'fail_if_body_json_matches_cel: "body.a"', 'fail_if_body_json_matches_cel is not supported'],
-    ['http', 'fail_if_body_json_not_matches_cel: "a"', 'fail_if_body_json_not_matches_cel is not supported'],
+    ['http', 'fail_if_body_json_matches_cel: "body."', 'fail_if_body_json_matches_cel is not an expression'],
+    ['http', 'fail_if_body_json_matches_cel: ""', 'fail_if_body_json_matches_cel is not an expression'],
+    ['http', 'fail_if_body_json_not_matches_cel: "a"', 'CEL: Unknown variable: a'],
+    ['http', 'fail_if_body_json_not_matches_cel: [a]', 'fail_if_body_json_not_matches_cel must be a text'],
     ['http', 'oauth2: {client_secret: a}', 'oauth2.client_id is required'],
     ['http', 'oauth2: {client_id: a}', 'oauth2.client_secret or client_secret_file is required'],
     ['http', 'oauth2: {client_id: a, client_secret: b, client_secret_file: c}', 'exclude each other'],

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { sizeBytes } from './durations.ts';
+import { celRules } from '../cel/rules.ts';
+import type { CelRules } from '../cel/judge.ts';
 import { ipSettings, type IpSettings } from './ip.ts';
 import type { ProbeFields } from './fields.ts';
 import type { Pattern } from './patterns.ts';
@@ -32,12 +34,13 @@ export type HttpSettings = {
   readonly bodyNotMatches: readonly Pattern[];
   readonly headerMatches: readonly HeaderMatch[];
   readonly headerNotMatches: readonly HeaderMatch[];
+  /** Expressions over the JSON of the body; null = there are none. */
+  readonly cel: CelRules | null;
   readonly http2: boolean;
   readonly oauth2: Oauth2Settings | null;
   readonly proxy: ProxySettings | null;
 };
 
-const unsupported = ['fail_if_body_json_matches_cel', 'fail_if_body_json_not_matches_cel', 'enable_http3'];
 /** Fields have their own place for these. */
 const reserved = new Set([
   'authorization',
@@ -61,8 +64,8 @@ const reserved = new Set([
   'x-forwarded-for',
 ]);
 
-export function httpSettings(fields: ProbeFields): HttpSettings {
-  fields.refuse(unsupported);
+export async function httpSettings(fields: ProbeFields): Promise<HttpSettings> {
+  fields.refuse(['enable_http3']);
   const headers = headersOf(fields);
   const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? null;
   const more = moreHeaders(fields);
@@ -105,6 +108,7 @@ export function httpSettings(fields: ProbeFields): HttpSettings {
     bodyNotMatches: fields.patterns('fail_if_body_not_matches_regexp'),
     headerMatches: headerMatchesOf(fields, 'fail_if_header_matches'),
     headerNotMatches: headerMatchesOf(fields, 'fail_if_header_not_matches'),
+    cel: await celRules(fields),
     http2: fields.flag('enable_http2', true),
     oauth2: oauth2Settings(fields),
     proxy: proxySettings(fields),

@@ -35,7 +35,8 @@ export type ModuleOf<P extends ProberName> = {
 export type ProbeModule = { [P in ProberName]: ModuleOf<P> }[ProberName];
 export type ProbeModules = ReadonlyMap<string, ProbeModule>;
 
-const readers: { readonly [P in ProberName]: (fields: ProbeFields) => ProberSettings[P] } = {
+type Reader<P extends ProberName> = (fields: ProbeFields) => ProberSettings[P] | Promise<ProberSettings[P]>;
+const readers: { readonly [P in ProberName]: Reader<P> } = {
   http: httpSettings,
   tcp: tcpSettings,
   dns: dnsSettings,
@@ -78,9 +79,9 @@ export async function modulesOf(text: string): Promise<ProbeModules> {
     const timeoutMs = fields.duration('timeout');
     // The other program reads the objects of all probers, but uses one.
     for (const other of proberNames)
-      if (other !== known && fields.has(other)) readers[other](fields.object(other));
+      if (other !== known && fields.has(other)) await readers[other](fields.object(other));
     for (const other of [...proberNames, 'unix', 'websocket']) fields.take(other);
-    const settings = readers[known](fields.object(known));
+    const settings = await readers[known](fields.object(known));
     const shown = stringify(masked(all.take(name)));
     modules.set(name, {
       prober: known,

@@ -55,6 +55,7 @@ export const seeds = (): string[] => [
   'modules:\n  token:\n    prober: http\n    http: {authorization: {type: Bearer, credentials: walnut-4711}, tls_config: {insecure_skip_verify: true, min_version: TLS10, server_name: a}}\n',
   'modules:\n  smtp:\n    prober: tcp\n    tcp:\n      source_ip_address: 127.0.0.1\n      query_response:\n        - expect: "^220 (?P<name>[^ ]+) ESMTP (.+)$"\n          labels: [{name: host, value: "${1}"}]\n        - send: "EHLO ${name}"\n        - {expect_bytes: "250", starttls: true}\n',
   'modules:\n  zone:\n    prober: dns\n    timeout: 500ms\n    dns: {query_name: shop.test, query_type: SOA, query_class: CH, transport_protocol: tcp, dns_over_tls: true, valid_rcodes: [NOERROR, 3], validate_answer_rrs: {fail_if_not_matches_regexp: ["shop\\\\.test\\\\.\\\\t\\\\x{41}"]}}\n',
+  'modules:\n  json: {prober: http, http: {fail_if_body_json_not_matches_cel: "body.a.exists(x, x.b == 1) && body.s.matches(\'^a\')", fail_if_body_json_matches_cel: "size(body.l) > 2u"}}\n',
   'modules:\n  ping: &ping {prober: icmp, icmp: {preferred_ip_protocol: ip4, payload_size: 64, ttl: 3}}\n  again: {<<: *ping, timeout: 5s}\n',
   'modules:\n  health: {prober: grpc, grpc: {service: shop, tls: true, tls_config: {ca: x}, metadata: {authorization: [Bearer walnut]}}}\n',
   'modules: {a: {prober: tcp, tcp: {query_response: [{expect: "[[:upper:]][^[:space:]]\\\\QA.B\\\\E\\\\pL\\\\p{Greek}"}]}}}',
