@@ -131,10 +131,10 @@ export function createLazyMetricsPage(
 
 /** `/probe`, if PROBE_CONFIG names a file; nothing of it is loaded otherwise. Throws FatalError (78). */
 export async function openProbe(
-  { probe, useOsDnsResolver }: Pick<AgentConfig, 'probe' | 'useOsDnsResolver'>,
+  { probe, proxy, useOsDnsResolver }: Pick<AgentConfig, 'probe' | 'proxy' | 'useOsDnsResolver'>,
   now: () => number,
 ): Promise<HealthPage | null> {
   if (probe === null) return null;
   const { createProbeEndpoint } = await import('./probe/endpoint.ts');
-  return createProbeEndpoint({ ...probe, useOsDnsResolver, now });
+  return createProbeEndpoint({ ...probe, proxy, useOsDnsResolver, now });
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ProxyConfig } from '../../config.ts';
 import { exitCodes, FatalError } from '../../errors.ts';
 import { createNetwork } from '../../executors/system-network.ts';
 import type { Secret } from '../../secrets/secret.ts';
@@ -19,6 +20,8 @@ export type ProbeEndpointOptions = {
   readonly file: string;
   readonly targets: readonly string[];
   readonly token: Secret | null;
+  /** The proxies of the agent's own environment, for modules that want them. */
+  readonly proxy: ProxyConfig;
   readonly useOsDnsResolver: boolean;
   readonly now: () => number;
 };
@@ -36,7 +39,7 @@ const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 export async function createProbeEndpoint(options: ProbeEndpointOptions): Promise<ProbeEndpoint> {
   let modules: ProbeModules;
   try {
-    modules = await readModules(options.file);
+    modules = await readModules(options.file, options.proxy);
   } catch (error: unknown) {
     if (!(error instanceof ProbeConfigError)) throw error;
     throw new FatalError('CONFIGURATION', `PROBE_CONFIG: ${options.file}: ${error.message}`, {

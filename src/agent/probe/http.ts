@@ -17,7 +17,7 @@ import { setTls, tlsFacts, type TlsFacts } from './certificates.ts';
 import { contextOf } from './context.ts';
 import { anyMatch } from './matching.ts';
 import { oauth2Authorization } from './oauth2.ts';
-import { proxyFor, proxyOf } from './proxied.ts';
+import { proxyFor, proxyTargets } from './proxied.ts';
 import type { Prober, ProbeRun } from './run.ts';
 import type { HeaderMatch, HttpSettings } from './settings/http.ts';
 
@@ -44,10 +44,9 @@ export const probeHttp: Prober<HttpSettings> = async (settings, run) => {
   }
   const phase = (name: string, ms: number) =>
     gauges.set('probe_http_duration_seconds', ms / 1000, { phase: name });
-  const proxy = proxyFor(url, settings.proxy);
   const host = unbracketed(url.hostname);
   let address: ResolvedAddress | null = null;
-  if (proxy?.resolves !== true) {
+  if (settings.proxy?.resolves !== true || proxyFor(url, settings.proxy) === null) {
     const resolving = performance.now();
     address = await lookUp(host, settings.ip, run);
     phase('resolve', performance.now() - resolving);
@@ -62,21 +61,26 @@ export const probeHttp: Prober<HttpSettings> = async (settings, run) => {
   };
   const token = settings.oauth2 === null ? '' : await oauth2Authorization(settings.oauth2, run);
   if (token === null) return false;
-  const plain = await requestOf(url, settings, run, (facts) => {
+  const request = await requestOf(url, settings, run, (facts) => {
     last = facts;
   });
-  if (token !== '') plain.headers = withAuthorization(plain.headers, token);
-  let request = plain;
-  if (proxy !== null) {
+  if (token !== '') request.headers = withAuthorization(request.headers, token);
+  let isProxied = false;
+  if (settings.proxy !== null) {
+    const { proxy } = settings;
     const first = address === null ? null : { host, address: address.address };
-    const way = proxyOf(proxy, { run, ip: settings.ip, first });
-    // A refusal here is misuse by the caller, unlike a redirect to such a target.
-    await way.targetFor(host, url.protocol === 'https:');
+    const targets = proxyTargets(proxy, { run, ip: settings.ip, first });
     const targetFor = (name: string, secure: boolean) => {
       last = null;
-      return way.targetFor(name, secure).catch(refused);
+      return targets(name, secure).catch(refused);
     };
-    request = { ...plain, proxy: { ...way, targetFor } };
+    request.proxyFor = (hop) => {
+      const chosen = proxyFor(hop, proxy, hop === url ? (address?.address ?? null) : null);
+      isProxied = chosen !== null;
+      return chosen === null ? null : { ...chosen, targetFor };
+    };
+    // A refusal here is misuse by the caller, unlike a redirect to such a target.
+    if (request.proxyFor(url) !== null) await targets(host, url.protocol === 'https:');
   }
   const network = probeNetwork(settings.ip, run);
   const report = await performRequest(request, {
@@ -85,7 +89,7 @@ export const probeHttp: Prober<HttpSettings> = async (settings, run) => {
       ...network,
       resolve: async (name, options) => {
         // The operator's own proxy need not be on the list.
-        if (proxy !== null) return await run.network.resolve(name, options);
+        if (isProxied) return await run.network.resolve(name, options);
         // The first name is resolved already; a second answer may be another one.
         if (address !== null && unbracketed(name) === host)
           return { addresses: [address], source: 'literal', durationMs: 0, ipFallback: false };

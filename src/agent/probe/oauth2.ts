@@ -49,7 +49,7 @@ async function ask(
       followRedirects: false,
       skipSsl: tls.insecure,
       family: 4,
-      proxy: proxyFor(tokenUrl, proxy)?.proxy ?? null,
+      proxy: proxyFor(tokenUrl, proxy),
       clientCertificates: [],
       keepBody: true,
       maxBytes,

@@ -22,6 +22,8 @@ export type HttpRequest = HopRequest & {
   skipSsl: boolean;
   family: IpFamily;
   proxy: Proxy | null;
+  /** Takes the place of `proxy` if each hop has its own. */
+  proxyFor?: (url: URL) => Proxy | null;
   clientCertificates: readonly ClientCertificate[];
   /** Keep the response's body; otherwise its bytes are only counted. */
   keepBody: boolean;
@@ -93,7 +95,9 @@ export async function performRequest(request: HttpRequest, context: ExecutionCon
     report.finalUrl = hop.url;
     facts.address = null;
     try {
-      await runHop(hop, request, { context, record, facts, jar, report });
+      const { proxyFor } = request;
+      const own = proxyFor === undefined ? request : { ...request, proxy: proxyFor(hop.url) };
+      await runHop(hop, own, { context, record, facts, jar, report });
     } catch (error: unknown) {
       report.failure = failureOf(error, { context, record, facts, report });
     }

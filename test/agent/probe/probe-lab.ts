@@ -58,6 +58,7 @@ export async function startProbe(
   const probe = await createProbeEndpoint({
     targets: ['*'],
     token: null,
+    proxy: { httpProxy: null, httpsProxy: null, noProxy: '' },
     useOsDnsResolver: false,
     now: Date.now,
     ...options,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import type { ProxyConfig } from '../../../config.ts';
 import { sizeBytes } from './durations.ts';
 import { celRules } from '../cel/rules.ts';
 import type { CelRules } from '../cel/judge.ts';
@@ -64,7 +65,8 @@ const reserved = new Set([
   'x-forwarded-for',
 ]);
 
-export async function httpSettings(fields: ProbeFields): Promise<HttpSettings> {
+/** `agents`: the proxies of the agent's own environment. */
+export async function httpSettings(fields: ProbeFields, agents: ProxyConfig): Promise<HttpSettings> {
   fields.refuse(['enable_http3']);
   const headers = headersOf(fields);
   const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? null;
@@ -110,8 +112,8 @@ export async function httpSettings(fields: ProbeFields): Promise<HttpSettings> {
     headerNotMatches: headerMatchesOf(fields, 'fail_if_header_not_matches'),
     cel: await celRules(fields),
     http2: fields.flag('enable_http2', true),
-    oauth2: oauth2Settings(fields),
-    proxy: proxySettings(fields),
+    oauth2: oauth2Settings(fields, agents),
+    proxy: proxySettings(fields, agents),
   };
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(settings.method)) fields.fail('method', 'is not a method');
   fields.end();

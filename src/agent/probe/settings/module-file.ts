@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { ProxyConfig } from '../../../config.ts';
 import { isFields } from '../../../json-values.ts';
 import { isSensitiveHeader } from '../../../sensitive-headers.ts';
 import { ProbeConfigError, ProbeFields } from './fields.ts';
@@ -35,7 +36,10 @@ export type ModuleOf<P extends ProberName> = {
 export type ProbeModule = { [P in ProberName]: ModuleOf<P> }[ProberName];
 export type ProbeModules = ReadonlyMap<string, ProbeModule>;
 
-type Reader<P extends ProberName> = (fields: ProbeFields) => ProberSettings[P] | Promise<ProberSettings[P]>;
+type Reader<P extends ProberName> = (
+  fields: ProbeFields,
+  agents: ProxyConfig,
+) => ProberSettings[P] | Promise<ProberSettings[P]>;
 const readers: { readonly [P in ProberName]: Reader<P> } = {
   http: httpSettings,
   tcp: tcpSettings,
@@ -45,19 +49,24 @@ const readers: { readonly [P in ProberName]: Reader<P> } = {
 };
 const proberNames = Object.keys(readers) as ProberName[]; // its own keys
 
-/** Reads the file. Throws ProbeConfigError, whose message names the field. */
-export async function readModules(path: string): Promise<ProbeModules> {
+/**
+ * Reads the file. `agents`: the proxies of the agent's own environment. Throws ProbeConfigError, whose message names
+ * the field.
+ */
+export async function readModules(path: string, agents: ProxyConfig): Promise<ProbeModules> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
   } catch (error: unknown) {
     throw new ProbeConfigError(`cannot be read: ${error instanceof Error ? error.message : path}`);
   }
-  return modulesOf(text);
+  return modulesOf(text, agents);
 }
 
+const noProxies: ProxyConfig = { httpProxy: null, httpsProxy: null, noProxy: '' };
+
 /** The modules of a file's text. Throws ProbeConfigError. */
-export async function modulesOf(text: string): Promise<ProbeModules> {
+export async function modulesOf(text: string, agents: ProxyConfig = noProxies): Promise<ProbeModules> {
   const { parse, stringify } = await import('yaml');
   let content: unknown;
   try {
@@ -79,9 +88,9 @@ export async function modulesOf(text: string): Promise<ProbeModules> {
     const timeoutMs = fields.duration('timeout');
     // The other program reads the objects of all probers, but uses one.
     for (const other of proberNames)
-      if (other !== known && fields.has(other)) await readers[other](fields.object(other));
+      if (other !== known && fields.has(other)) await readers[other](fields.object(other), agents);
     for (const other of [...proberNames, 'unix', 'websocket']) fields.take(other);
-    const settings = await readers[known](fields.object(known));
+    const settings = await readers[known](fields.object(known), agents);
     const shown = stringify(masked(all.take(name)));
     modules.set(name, {
       prober: known,

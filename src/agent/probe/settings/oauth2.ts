@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { ProxyConfig } from '../../../config.ts';
 import type { ProbeFields } from './fields.ts';
 import { proxySettings, type ProxySettings } from './proxy.ts';
 import { tlsSettings, type TlsSettings } from './tls.ts';
@@ -16,8 +17,8 @@ export type Oauth2Settings = {
   readonly proxy: ProxySettings | null;
 };
 
-/** The object `oauth2`; null = there is none. */
-export function oauth2Settings(parent: ProbeFields): Oauth2Settings | null {
+/** The object `oauth2`; null = there is none. `agents`: as for proxySettings. */
+export function oauth2Settings(parent: ProbeFields, agents: ProxyConfig): Oauth2Settings | null {
   const fields = parent.object('oauth2');
   if (!parent.has('oauth2')) return null;
   const clientId = fields.text('client_id');
@@ -34,7 +35,7 @@ export function oauth2Settings(parent: ProbeFields): Oauth2Settings | null {
     scopes: fields.texts('scopes'),
     parameters: own.names().map((name) => [name, own.text(name)] as const),
     tls: tlsSettings(fields),
-    proxy: proxySettings(fields),
+    proxy: proxySettings(fields, agents),
   };
   fields.end();
   return settings;
