@@ -8,6 +8,7 @@ import { doctorLine } from '../line/doctor.ts';
 import { asDatabaseProbes } from './as-database.ts';
 import { evidenceProbes } from './evidence.ts';
 import { findingsTable, ok, runProbes, type Probe } from './finding.ts';
+import { grpcProbes } from './grpc.ts';
 import { guardProbes } from './guards.ts';
 import { machineProbes } from './machine.ts';
 import { networkProbes } from './network.ts';
@@ -40,6 +41,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
       ...serviceProbes(settings, { isNeeded: usesService }),
       ...networkProbes(network),
       ...tlsProbes(settings.extraCaFile),
+      ...grpcProbes(),
       ...ownNetworkProbes(network, settings),
       ...evidenceProbes,
       ...asDatabaseProbes(settings.asDatabase, Date.now),

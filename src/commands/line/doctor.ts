@@ -6,7 +6,7 @@ export const doctorLine = {
   complete: null,
   summary: 'checks this machine: shows what works, what does not, and how to fix it',
   description: [
-    'Checks the connection to the service (if SERVICE_URL is set), clock, DNS, IPv4 and IPv6, ICMP, packet captures, browsers, runtimes, disk and memory.',
+    'Checks the connection to the service (if SERVICE_URL is set), clock, DNS, IPv4 and IPv6, ICMP, TLS, gRPC, packet captures, browsers, runtimes, disk and memory.',
     'Each problem is printed with its remedy.',
   ],
   options: { json: { type: 'boolean', default: false, help: 'prints the findings as one line of JSON' } },

@@ -88,6 +88,7 @@ test('with a service and its key, every part is checked', async () => {
     'ICMP over IPv6',
     'trusted authorities',
     'old TLS versions',
+    'gRPC',
     'own network',
     'traceroute',
     'packet capture',
