@@ -22,7 +22,16 @@ const resetting = `
 
 describe.skipIf(!canRouteHere)('failures over two routers', () => {
   type Name =
-    'refused' | 'refused6' | 'reset' | 'hole' | 'unreachable' | 'unresolved' | 'unprivileged' | 'once';
+    | 'refused'
+    | 'refused6'
+    | 'reset'
+    | 'hole'
+    | 'unreachable'
+    | 'unresolved'
+    | 'unprivileged'
+    | 'once'
+    | 'ssl'
+    | 'grpc';
   let ran: { readonly [N in Name]: RoutedResult };
   const detailsOf = (name: Name) =>
     ran[name].result.details as { traceroute: unknown; packetCapture?: Record<string, unknown> }; // as asserted below
@@ -56,6 +65,20 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
         unreachable: { check: url('10.5.0.1:83') },
         unresolved: { check: url('shop.example') },
         unprivileged: { check: url('10.3.0.2:84'), unprivileged: true },
+        ssl: {
+          check: {
+            checkType: 'SSL',
+            request: { sslConfig: { hostname: '10.3.0.2', port: 86 } },
+            retryStrategy: again,
+          },
+        },
+        grpc: {
+          check: {
+            checkType: 'GRPC',
+            request: { url: '10.3.0.2', port: 87, grpcConfig: { mode: 'HEALTH', tls: false } },
+            retryStrategy: again,
+          },
+        },
         once: { check: { ...url('10.3.0.2:85'), retryStrategy: null, doubleCheck: false } },
       },
       { nameServer: '10.3.0.2', targetProgram: resetting },
@@ -104,6 +127,26 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
       '0a0100010a030002',
       '0a0300020a010001',
     ]);
+  });
+
+  test.each([
+    ['ssl', 86],
+    ['grpc', 87],
+  ] as const)('a check of the type %s has the same evidence', (name, port) => {
+    expect(ran[name].result).toMatchObject({
+      status: 'failed',
+      attempt: 2,
+      reason: { code: 'ECONNREFUSED' },
+    });
+    expect(detailsOf(name).traceroute).toMatchObject({
+      way: 'tcp',
+      address: '10.3.0.2',
+      port,
+      reached: true,
+      hops: [answered(1, '10.1.0.2'), silent(2), answered(3, '10.3.0.2')],
+    });
+    expect(detailsOf(name).packetCapture).toMatchObject({ packets: 2, syn: 1, resets: 1 });
+    expect(packetsOf(name)).toHaveLength(2);
   });
 
   test('the trace begins when the attempt has ended, and lasts seconds at most', () => {
