@@ -36,6 +36,7 @@ const common = [
   'shortened',
   'nearest-name',
   'log-line',
+  'unread-answers',
 ];
 const mayImport: Record<string, readonly string[]> = {
   errors: [],
@@ -50,6 +51,7 @@ const mayImport: Record<string, readonly string[]> = {
   shortened: [],
   'nearest-name': [],
   'log-line': [],
+  'unread-answers': [],
   // The one table of special IP addresses, for every filter of targets on both sides.
   addresses: [],
   protocol: [],

@@ -3,6 +3,7 @@ import { isIPv6, type AddressInfo } from 'node:net';
 import { exitCodes, FatalError } from '../../errors.ts';
 import type { Guard } from './guard-rules.ts';
 import { codeOf } from '../../system-errors.ts';
+import { createAnswerLimits } from '../../unread-answers.ts';
 import { boundConnections, shared } from './health-connections.ts';
 
 export type AgentState = 'starting' | 'running' | 'draining';
@@ -43,6 +44,9 @@ const clientLimits = {
   maxHeaderSize: 8192,
 };
 
+/** No client of this port sends a request before it has the answer to the one before; a few are allowed all the same. */
+const answerLimits = { unreadMs: 5_000, waiting: 8 };
+
 /** Opens the port (0 = any free one). Throws FatalError PORT_IN_USE. */
 export async function startHealthServer(options: {
   port: number;
@@ -75,7 +79,9 @@ export async function startHealthServer(options: {
     const { alive: _alive, takesNoJobs: _takesNoJobs, ...body } = view;
     json(response, status, body);
   };
+  const limitAnswer = createAnswerLimits(answerLimits);
   const server = http.createServer(clientLimits, (request, response) => {
+    if (!limitAnswer(request, response)) return;
     answer(request, response).catch(() => response.destroy());
   });
   boundConnections(server, probe === null ? undefined : probeConnections);

@@ -8,12 +8,18 @@ import { refuseAmbiguousHosts } from './host-header.ts';
 import { normaliseIdsIn } from './ids-in-requests.ts';
 import { registerOpenApi } from './document/openapi.ts';
 import { refuseWhileStopping } from './stopping.ts';
+import { createAnswerLimits, type AnswerLimits } from '../../unread-answers.ts';
 
 export type ServerOptions = {
   logger?: FastifyInstance['log'];
   /** Addresses whose forwarding headers are trusted; absent = none. */
   trustedProxies?: readonly string[];
+  /** For clients that do not read; absent = `usualAnswerLimits`. */
+  answerLimits?: AnswerLimits;
 };
+
+/** Large enough for a download over a line that stands still for a while, and for clients that send requests ahead. */
+const usualAnswerLimits: AnswerLimits = { unreadMs: 60_000, waiting: 64 };
 
 /**
  * Creates the HTTP server without any feature's routes: parsing, limits, error form, OpenAPI document. It does not
@@ -59,6 +65,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.decorateRequest('role', 'READ_ONLY');
   app.decorateRequest('replaces', false);
   refuseWhileStopping(app);
+  const limitAnswer = createAnswerLimits(options.answerLimits ?? usualAnswerLimits);
+  app.addHook('onRequest', async (request, reply) => {
+    if (!limitAnswer(request.raw, reply.raw)) reply.hijack();
+  });
   refuseAmbiguousHosts(app);
   compressAnswers(app);
   registerErrorHandlers(app);

@@ -8,6 +8,7 @@ import { createBackground, type Background } from '../../../src/service/engine/b
 import type { Db } from '../../../src/service/db/database.ts';
 import type { Encryption } from '../../../src/service/engine/encryption.ts';
 import type { WrongKeys } from '../../../src/service/http/wrong-keys.ts';
+import type { AnswerLimits } from '../../../src/unread-answers.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { encryption as usualEncryption, silent } from './agent-service.ts';
 
@@ -165,6 +166,7 @@ export async function startTestService(
     /** Default: none. */
     trustedProxies?: readonly string[];
     publicUrl?: string;
+    answerLimits?: AnswerLimits;
   } = {},
 ): Promise<TestService> {
   const now = options.now ?? Date.now;
@@ -182,7 +184,10 @@ export async function startTestService(
       ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
       ...(options.bundles === undefined ? {} : { bundles: options.bundles }),
     },
-    options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies },
+    {
+      ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
+      ...(options.answerLimits === undefined ? {} : { answerLimits: options.answerLimits }),
+    },
   );
   await app.listen({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`; // listening on TCP
