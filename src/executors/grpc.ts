@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { JobAborted, toError } from '../errors.ts';
 import type { JobOf } from '../protocol/job.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
-import { withTimeLimit } from '../time-limit.ts';
+import { underTimeLimit } from '../time-limit.ts';
 import { openConnection, type ConnectionFacts } from './http/connection.ts';
 import { HttpFailure, reasonOfError } from './http/failures.ts';
 import { userAgent } from './http/outcome.ts';
@@ -61,8 +61,20 @@ export const executeGrpc: Executor<'GRPC'> = async (job, context) => {
     health: null,
   };
   const limitMs = job.request.timeout * 1000;
+  await underTimeLimit(context.signal, limitMs, (signal) =>
+    connectAndCall(report, { context, signal, limitMs }),
+  );
+  endPhases(record);
+  return reportOf(report);
+};
+
+/** Fills the report. Rejects only with what the target did not cause. */
+async function connectAndCall(
+  report: GrpcReport,
+  { context, signal, limitMs }: { context: ExecutionContext; signal: AbortSignal; limitMs: number },
+): Promise<void> {
+  const { job, facts, record } = report;
   const deadlineAt = performance.now() + limitMs;
-  const signal = withTimeLimit(context.signal, limitMs);
   let session: ClientHttp2Session | null = null;
   try {
     const call = await renderedCall(job, context);
@@ -87,9 +99,7 @@ export const executeGrpc: Executor<'GRPC'> = async (job, context) => {
   } finally {
     session?.destroy();
   }
-  endPhases(record);
-  return reportOf(report);
-};
+}
 
 const authorityOf = ({ host, port }: GrpcCall) => `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 

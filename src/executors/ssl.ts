@@ -3,7 +3,7 @@ import { toError } from '../errors.ts';
 import type { AssertionResult } from '../protocol/assertions.ts';
 import type { JobOf } from '../protocol/job.ts';
 import { reasonOf } from '../protocol/reasons.ts';
-import { withTimeLimit } from '../time-limit.ts';
+import { underTimeLimit } from '../time-limit.ts';
 import { clientCertificateFor, defaultRoots } from './http/client-certificates.ts';
 import { reasonOfError } from './http/failures.ts';
 import type { ExecutionContext, Executor, Outcome } from './interface/executor.ts';
@@ -53,16 +53,20 @@ export const executeSsl: Executor<'SSL'> = async (job, context) => {
     handshakeMs: 0,
     inspection: null,
   };
-  const limit = withTimeLimit(context.signal, job.request.sslConfig.handshakeTimeoutMs);
-  try {
-    await examine(job, context, { progress, limit });
-    const { inspection } = progress;
-    const failure = inspection === null ? null : failureOf(job.request.sslConfig, inspection, context.now());
-    return report(job, progress, failure);
-  } catch (error) {
-    if (deadlinePassed(context.signal) || limit.aborted) return report(job, progress, timeOut(job, progress));
-    return report(job, progress, thrownFailure(error, job, progress));
-  }
+  const limitMs = job.request.sslConfig.handshakeTimeoutMs;
+  return underTimeLimit(context.signal, limitMs, async (limit) => {
+    try {
+      await examine(job, context, { progress, limit });
+      const { inspection } = progress;
+      const failure =
+        inspection === null ? null : failureOf(job.request.sslConfig, inspection, context.now());
+      return report(job, progress, failure);
+    } catch (error) {
+      if (deadlinePassed(context.signal) || limit.aborted)
+        return report(job, progress, timeOut(job, progress));
+      return report(job, progress, thrownFailure(error, job, progress));
+    }
+  });
 };
 
 const serverNameOf = ({ sslConfig }: Job['request']): string =>

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -259,6 +260,12 @@ describe('the sample target', () => {
       message: '{"name": "desk"}',
       ...config,
     },
+  });
+
+  test('after a call, nothing waits for its time limit', async () => {
+    const { signal } = new AbortController();
+    const outcome = await executeGrpc(grpcJob(shop()), testContext({ signal }));
+    expect([codeOf(outcome), getEventListeners(signal, 'abort')]).toEqual(['passed', []]);
   });
 
   test('types from a text', async () => {

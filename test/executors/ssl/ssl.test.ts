@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TlsOptions } from 'node:tls';
 import { ec, issue, rsa, type Issued, type Wanted } from '../../helpers/network/authority.ts';
@@ -250,6 +251,13 @@ test.each(rows)('%s', async (_what, server, config, verdict) => {
 });
 
 describe('details', () => {
+  test('after a handshake, nothing waits for its time limit', async () => {
+    const port = await lab.serve(show(await lab.leaf(), lab.middle));
+    const { signal } = new AbortController();
+    const { base } = await lab.check(port, {}, { signal });
+    expect([base.ok, getEventListeners(signal, 'abort')]).toEqual([true, []]);
+  });
+
   test('of a good server', async () => {
     const port = await lab.serve(show(await lab.leaf({ algorithm: rsa(2048), serial: '0abc' }), lab.middle));
     const { details, responseTime, timings } = await lab.check(port);
