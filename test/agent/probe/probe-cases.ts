@@ -51,6 +51,7 @@ modules:
   tcp_starttls: {prober: tcp, timeout: 15s, tcp: {preferred_ip_protocol: ip4, tls_config: {insecure_skip_verify: true}, query_response: [{expect: "^220"}, {send: STARTTLS}, {expect: "^220"}, {starttls: true}, {send: QUIT}, {expect: "^221"}]}}
   icmp: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4}}
   icmp_ttl: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, ttl: 3, payload_size: 100}}
+  icmp_zero: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, ttl: 0, payload_size: 0}}
   icmp_source: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, source_ip_address: 127.0.0.9}}
   icmp_other_source: {prober: icmp, timeout: 2s, icmp: {preferred_ip_protocol: ip4, source_ip_address: 192.0.2.9}}
   icmp_whole: {prober: icmp, timeout: 15s, icmp: {preferred_ip_protocol: ip4, dont_fragment: true, payload_size: 1472}}
@@ -165,6 +166,7 @@ export function probeCases(
     ['icmp', 'this machine', '127.0.0.1'],
     ['icmp', 'an unknown name', 'nothing.invalid'],
     ['icmp_ttl', 'this machine', '127.0.0.1'],
+    ['icmp_zero', 'this machine', '127.0.0.1'],
     ['icmp_source', 'this machine', '127.0.0.1'],
     ['icmp_other_source', 'this machine', '127.0.0.1'],
     ['icmp_whole', 'this machine', '127.0.0.1'],

@@ -63,6 +63,8 @@ describe('refused', () => {
     ['dns', 'query_name: a, dns_over_tls: true, transport_protocol: udp', 'must be tcp with dns_over_tls'],
     ['icmp', 'dont_fragment: perhaps', 'dont_fragment must be true or false'],
     ['icmp', 'source_ip_address: here', 'source_ip_address is not an address'],
+    ['icmp', 'ttl: -1', 'ttl must be a whole number from 0 to 255'],
+    ['icmp', 'ttl: 256', 'ttl must be a whole number from 0 to 255'],
     ['icmp', 'payload_size: 4', 'payload_size must be a whole number from 8 to 1400'],
     ['icmp', 'payload_size: 9000, dont_fragment: true', 'payload_size must be a whole number from 8 to 8972'],
     ['grpc', 'tls: perhaps', 'tls must be true or false'],

@@ -134,12 +134,19 @@ export function icmpSettings(fields: ProbeFields): IcmpSettings {
     ip: ipSettings(fields),
     source: sourceAddress(fields),
     dontFragment,
-    // A reply is recognised by eight bytes of its payload. 28 is the length of the other program's text.
-    payloadBytes: fields.integer('payload_size', { min: 8, max: dontFragment ? 8972 : 1400, fallback: 28 }),
-    ttl: fields.integer('ttl', { min: 1, max: 255, fallback: 64 }),
+    payloadBytes: payloadOf(fields, dontFragment ? 8972 : 1400),
+    // 0 is the default, as for the other program.
+    ttl: fields.integer('ttl', { min: 0, max: 255, fallback: 0 }) || 64,
   };
   fields.end();
   return settings;
+}
+
+function payloadOf(fields: ProbeFields, max: number): number {
+  // The length of the other program's text.
+  if (fields.take('payload_size') === 0) return 28;
+  // A reply is recognised by eight bytes of its payload.
+  return fields.integer('payload_size', { min: 8, max, fallback: 28 });
 }
 
 export type GrpcSettings = {
