@@ -193,6 +193,8 @@ export type PrivateLocationFields = {
   proxyUrl?: string | null | Environment;
   /** Networks that scripts and suites may reach here, such as 10.0.0.0/8, 10.1.2.3:443 or [fd00::/8]:8000-8100. Null = every network except loopback, link-local, metadata and multicast addresses; [] = none. */
   allowedNetworks?: readonly (string | Environment)[] | null;
+  /** True: agents that hold checks stop them while the service is away. False: they continue, and deliver the results afterwards. @default false */
+  stopsInOutages?: boolean;
 };
 
 export type VariableFields = {

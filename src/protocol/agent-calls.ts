@@ -4,7 +4,7 @@
  */
 
 /** Version of the protocol within /agent/v1; increases when an optional field or call is added. */
-export const protocolMinor = 7;
+export const protocolMinor = 8;
 
 export const protocolLimits = {
   /** Maximum waiting time of one claim. */

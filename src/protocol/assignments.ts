@@ -21,6 +21,8 @@ export const KeepingRequest = Type.Object({
   cursor: Type.Union([Type.Null(), Type.String({ maxLength: 64 })]),
   /** Every run that was due up to here is reported and acknowledged; null = nothing is known yet. */
   reportedTo: Type.Union([Type.Null(), Moment]),
+  /** The agent's protocol minor. Agents of minor 7 leave it out. */
+  minor: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
   /** The agent stops: others may have its checks at once. */
   isLeaving: Type.Optional(Type.Boolean()),
 });
@@ -29,6 +31,8 @@ export const KeepingRequest = Type.Object({
 export const KeepingAnswer = Type.Object({
   /** The service no longer lets agents hold checks. */
   isOff: Type.Optional(Type.Boolean()),
+  /** The agent stops while the service is away, instead of continuing. */
+  stopsInOutages: Type.Optional(Type.Boolean()),
   epoch: Type.Integer(),
   cursor: Type.Union([Type.Null(), Type.String({ maxLength: 64 })]),
   /** The answer is the first of a complete list: the agent forgets what the list does not name. */

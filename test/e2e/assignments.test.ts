@@ -221,6 +221,38 @@ describe.each(places)('assignments, $name', ({ embedded }) => {
       );
     }
   }, 240_000);
+
+  test('agents of a location that stops in outages make no runs while the service is away', async () => {
+    const found = await api<{ id: string; slugName: string }[]>('GET', '/v1/private-locations?limit=10');
+    const id = found.find(({ slugName }) => slugName === keys.locationSlug)?.id ?? '';
+    await api('PUT', `/v1/private-locations/${id}`, { stopsInOutages: true });
+    await wait(5_000);
+    service.kill('SIGKILL');
+    const killedAt = Date.now();
+    await service.exited;
+    await wait(60_000);
+    const after = (ms: number) => asked.filter(({ at }) => at > killedAt + ms);
+    expect(after(1_000).length).toBeGreaterThan(0);
+    // They last heard of it before it was killed. A run that was due in the thirtieth second may take a moment.
+    expect(after(31_000)).toEqual([]);
+    await startService();
+    for (const check of checks) {
+      const results = await until(
+        async () => {
+          const found = (await resultsOf(check)).filter(({ startedAt }) => Date.parse(startedAt) > killedAt);
+          return found.at(-1)?.status === 'passed' && found.some(({ status }) => status === 'missed')
+            ? found
+            : null;
+        },
+        'runs after the outage, and a record of those that were not made',
+        60_000,
+      );
+      const missed = results.filter(({ status }) => status === 'missed');
+      const count = missed.reduce((sum, { details }) => sum + (details?.count ?? 1), 0);
+      expect(count).toBeGreaterThanOrEqual(2);
+      expect(count).toBeLessThanOrEqual(8);
+    }
+  }, 240_000);
 });
 
 async function freePort(): Promise<number> {

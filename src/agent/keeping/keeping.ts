@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { protocolLimits } from '../../protocol/agent-calls.ts';
+import { protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
 import type { KeepingAnswer } from '../../protocol/assignments.ts';
 import type { AgentCondition } from '../../protocol/routes.ts';
 import type { RunningTools } from '../claiming/intake.ts';
@@ -44,6 +44,8 @@ export type Keeping = {
 const maxRetryMs = 5_000;
 /** Between two questions to a service that lets agents hold no checks. */
 const offMs = 15_000;
+/** A location that stops in outages: its agents stop this long after they last heard of the service. */
+const stopMs = protocolLimits.leaseSeconds * 1000;
 const saveEveryMs = 5_000;
 const leaveMs = 3_000;
 
@@ -78,6 +80,7 @@ export function createKeeping(options: {
   let cursor: string | null = null;
   let cursorOf: string | null = null;
   let heardAt = -Infinity;
+  let stopsInOutages = false;
   let running: Promise<void> = Promise.resolve();
   let saveTimer: NodeJS.Timeout | undefined;
   let isDirty = false;
@@ -92,7 +95,7 @@ export function createKeeping(options: {
     held,
     ledger,
     now: serviceNow,
-    mayRun: () => serviceNow() - heardAt <= options.continueMs,
+    mayRun: () => serviceNow() - heardAt <= (stopsInOutages ? stopMs : options.continueMs),
   });
 
   const openFile = async (): Promise<KeptFile> => {
@@ -104,7 +107,13 @@ export function createKeeping(options: {
   const save = async (): Promise<void> => {
     if (held.size() === 0 && file === null) return;
     const kept = await openFile();
-    kept.save({ holders: [...holders], checks: held.all(), reportedTo: reportedTo(), heardAt });
+    kept.save({
+      holders: [...holders],
+      checks: held.all(),
+      reportedTo: reportedTo(),
+      heardAt,
+      stopsInOutages,
+    });
   };
 
   const forgetAll = (): void => {
@@ -116,6 +125,7 @@ export function createKeeping(options: {
   };
 
   const take = async (answer: KeepingAnswer): Promise<void> => {
+    ({ stopsInOutages = false } = answer);
     // What is due by now is run in its old form; what comes later in its new one.
     timetable.runDue();
     const { readAssignments } = await import('./kept-file.ts');
@@ -151,7 +161,7 @@ export function createKeeping(options: {
           free: {},
           waitSeconds,
           condition: options.condition(),
-          keeping: { cursor, reportedTo: reportedTo() },
+          keeping: { cursor, reportedTo: reportedTo(), minor: protocolMinor },
         },
         { timeoutMs: waitSeconds * 1000 + answerMarginMs, answerBytes, signal: stopped.signal },
       );
@@ -184,7 +194,7 @@ export function createKeeping(options: {
         if (held.size() > 0) {
           log.warn(
             { err: toError(error), checks: held.size() },
-            'the held checks are not renewed; their runs continue',
+            `the held checks are not renewed; their runs ${stopsInOutages ? 'stop' : 'continue'}`,
           );
         }
         await pause(waitMs, stopped.signal);
@@ -199,7 +209,7 @@ export function createKeeping(options: {
       if (kept === null || kept.checks.length === 0) return;
       for (const id of kept.holders) holders.add(id);
       continued = kept.holders.slice(-16);
-      ({ heardAt } = kept);
+      ({ heardAt, stopsInOutages } = kept);
       held.restore(kept.checks, kept.reportedTo);
       isDirty = true;
       log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');
@@ -229,7 +239,7 @@ export function createKeeping(options: {
       const agentId = session.current()?.agentId;
       if (agentId === undefined || held.size() === 0) return;
       try {
-        const last = { cursor, reportedTo: reportedTo(), isLeaving: true };
+        const last = { cursor, reportedTo: reportedTo(), minor: protocolMinor, isLeaving: true };
         const body = { agentId, free: {}, waitSeconds: 0, keeping: last };
         await client.call('claim', body, { timeoutMs: leaveMs, answerBytes });
         held.clear();

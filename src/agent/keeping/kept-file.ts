@@ -34,6 +34,8 @@ export type Kept = {
   reportedTo: number | null;
   /** When the agent last heard of the service, by the service's clock. */
   heardAt: number;
+  /** They are stopped while the service is away. */
+  stopsInOutages: boolean;
 };
 
 const fileName = 'held';
@@ -126,6 +128,7 @@ function merged(a: Kept, b: Kept): Kept {
     checks: [...checks.values()],
     reportedTo: a.reportedTo === null || b.reportedTo === null ? null : Math.min(a.reportedTo, b.reportedTo),
     heardAt: newer.heardAt,
+    stopsInOutages: newer.stopsInOutages,
   };
 }
 
@@ -147,6 +150,7 @@ async function readKept(path: string, key: Buffer): Promise<Kept | null> {
     checks: readAssignments(kept.checks).checks,
     reportedTo: typeof reportedTo === 'number' ? reportedTo : null,
     heardAt,
+    stopsInOutages: kept.stopsInOutages === true,
   };
 }
 

@@ -9,9 +9,9 @@ import type { Db } from '../db/database.ts';
 import { EncryptionError, type Encryption } from '../engine/encryption.ts';
 import { uuidPattern } from '../engine/ids.ts';
 import {
-  hasHeldChanges,
   heldChanges,
   isKnownCursor,
+  lookAtHeld,
   notePausesKnown,
   refuseCheck,
   renewKeeping,
@@ -50,6 +50,9 @@ type Options = {
 const safetyMs = 1_500;
 const answerBytes = 8 * 1024 * 1024;
 
+/** The protocol minor with which agents can hold checks. They name theirs in renewals since the next one. */
+const firstMinor = 7;
+
 const nothing = { epoch: 0, isFirst: false, hasMore: false, checks: [], dropped: [] };
 
 /** Null: the agent must say hello first. */
@@ -77,15 +80,19 @@ export async function claimKept(deps: Deps, options: Options): Promise<KeepingAn
     reportedTo: keeping.reportedTo === null ? null : new Date(keeping.reportedTo),
     cursor,
     isLeaving: keeping.isLeaving === true,
+    minor: keeping.minor ?? firstMinor,
   });
   if (!isRenewed) return null;
   const waitMs = Math.min(options.waitSeconds, protocolLimits.keepingWaitSeconds) * 1000;
   const deadline = begun + (keeping.isLeaving === true ? 0 : waitMs);
   for (;;) {
-    if (await hasHeldChanges(db, { agentId, cursor })) return readChanges(deps, options, cursor);
+    const { hasChanges, stopsInOutages } = await lookAtHeld(db, { agentId, locationId, cursor });
+    if (hasChanges) return { ...(await readChanges(deps, options, cursor)), stopsInOutages };
     const left = deadline - now();
     // A complete list of nothing is an answer too: the agent forgets what it held before.
-    if (left <= 0 || signal.aborted) return { ...nothing, cursor, isFirst: cursor === null };
+    if (left <= 0 || signal.aborted) {
+      return { ...nothing, stopsInOutages, cursor, isFirst: cursor === null };
+    }
     await keptWaiting.wait({
       locationId: agentId,
       kind: '',

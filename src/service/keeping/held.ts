@@ -21,6 +21,7 @@ export async function renewKeeping(
     reportedTo: Date | null;
     cursor: string | null;
     isLeaving: boolean;
+    minor: number;
   },
 ): Promise<boolean> {
   const { agentId, locationId, accountId, until, now, reportedTo, cursor } = renewal;
@@ -31,10 +32,10 @@ export async function renewKeeping(
      )
      update agents a set keeps_until = $3, last_seen_at = $4, reported_to = case when $5::timestamptz is null then a.reported_to
        else greatest(a.reported_to, least($5::timestamptz, $4::timestamptz)) end,
-       kept_cursor = $6
+       kept_cursor = $6, keeps_minor = $7
      from before where a.id = before.id returning before.alive as "wasAlive"`,
     // One that leaves without ever having held a check has nothing to give back.
-    [agentId, locationId, renewal.isLeaving ? now : until, now, reportedTo, cursor],
+    [agentId, locationId, renewal.isLeaving ? now : until, now, reportedTo, cursor, renewal.minor],
   );
   const [row] = rows;
   if (row === undefined) return false;
@@ -109,18 +110,19 @@ export async function heldChanges(
   return rows.map(({ rev: number, ...row }) => ({ ...row, cursor: cursorOf(number, row.checkId) }));
 }
 
-/** Whether the agent has something to read. */
-export async function hasHeldChanges(
+/** Whether the agent has something to read, and whether its location stops in outages. */
+export async function lookAtHeld(
   db: Queryable,
-  { agentId, cursor }: { agentId: string; cursor: string | null },
-): Promise<boolean> {
+  { agentId, locationId, cursor }: { agentId: string; locationId: string; cursor: string | null },
+): Promise<{ hasChanges: boolean; stopsInOutages: boolean }> {
   const [rev, checkId] = readCursor(cursor);
-  const rows = await db.query(
-    `select 1 from kept_checks k where k.agent_id = $1 and (k.rev, k.check_id) > ($2::bigint, $3::uuid)
-       and ($4 or k.dropped_at is null) limit 1`,
-    [agentId, rev, checkId, cursor !== null],
+  const rows = await db.query<{ hasChanges: boolean; stopsInOutages: boolean }>(
+    `select exists (select 1 from kept_checks k where k.agent_id = $1
+         and (k.rev, k.check_id) > ($2::bigint, $3::uuid) and ($4 or k.dropped_at is null)) as "hasChanges",
+       coalesce((select stops_in_outages from locations where id = $5), false) as "stopsInOutages"`,
+    [agentId, rev, checkId, cursor !== null, locationId],
   );
-  return rows.length > 0;
+  return rows[0] ?? { hasChanges: false, stopsInOutages: false };
 }
 
 const cursorPattern = /^(\d{16})\/([0-9a-f-]{36})$/;

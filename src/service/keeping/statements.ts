@@ -66,7 +66,9 @@ export type KeepingAgent = {
 export async function keepingAgents(tx: Queryable, accountId: string): Promise<KeepingAgent[]> {
   return tx.query<KeepingAgent>(
     `select a.id, a.location_id as "locationId", l.slug_name as slug, a.check_types as "checkTypes",
-       coalesce((a.lanes->>'uptime')::integer, 0) as weight, a.keeps_until as "keepsUntil",
+       -- One that does not know that it must stop gets no checks of such a location: it claims their runs.
+       case when l.stops_in_outages and a.keeps_minor < 8 then 0
+         else coalesce((a.lanes->>'uptime')::integer, 0) end as weight, a.keeps_until as "keepsUntil",
        a.reported_to as "reportedTo", a.kept_cursor as cursor
      from agents a join locations l on l.id = a.location_id
      where l.account_id = $1 and a.keeps and a.keeps_until is not null order by a.id`,

@@ -60,6 +60,7 @@ async function present(db: Db, { encryption, now }: ApiDeps, rows: readonly Loca
     icon: row.icon,
     proxyUrl: masked(opened(encryption, row)),
     allowedNetworks: row.allowedNetworks,
+    stopsInOutages: row.stopsInOutages,
     keys: keys.filter(({ locationId }) => locationId === row.id).map(presentKey),
     ...agentsOf(row.id),
     created_at: row.createdAt.toISOString(),
@@ -211,6 +212,7 @@ function registerChange(api: PublicApi, deps: ApiDeps, uses: readonly LocationUs
           icon: body.icon ?? row.icon,
           proxyUrl: sealed(encryption, proxyUrl),
           allowedNetworks,
+          stopsInOutages: body.stopsInOutages ?? row.stopsInOutages,
           now: new Date(now()),
         });
         if (!updated) throw slugTaken(slugName);

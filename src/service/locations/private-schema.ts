@@ -31,6 +31,11 @@ const writable = {
         'Null = every network except loopback, link-local, metadata and multicast addresses; [] = none.',
     },
   ),
+  stopsInOutages: Type.Boolean({
+    default: false,
+    description:
+      'True: agents that hold checks stop them while the service is away. False: they continue, and deliver the results afterwards.',
+  }),
 };
 
 export const PrivateLocation = open(

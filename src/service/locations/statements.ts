@@ -14,12 +14,13 @@ export type LocationRow = {
   proxyUrl: Buffer | null;
   /** Null = every network that is not special. */
   allowedNetworks: string[] | null;
+  stopsInOutages: boolean;
   createdAt: Date;
   updatedAt: Date | null;
 };
 
 const columns = `id, name, slug_name as "slugName", icon, proxy_url as "proxyUrl",
-  allowed_networks as "allowedNetworks", created_at as "createdAt",
+  allowed_networks as "allowedNetworks", stops_in_outages as "stopsInOutages", created_at as "createdAt",
   updated_at as "updatedAt"`;
 
 /** Returns false if a location of the account has that slug. */
@@ -28,8 +29,9 @@ export async function insertPrivateLocation(
   location: Omit<LocationRow, 'createdAt' | 'updatedAt'> & { accountId: string; now: Date },
 ): Promise<boolean> {
   const rows = await db.query(
-    `insert into locations (id, account_id, kind, name, slug_name, icon, proxy_url, created_at, allowed_networks)
-     values ($1, $2, 'private', $3, $4, $5, $6, $7, $8::text[])
+    `insert into locations (id, account_id, kind, name, slug_name, icon, proxy_url, created_at, allowed_networks,
+       stops_in_outages)
+     values ($1, $2, 'private', $3, $4, $5, $6, $7, $8::text[], $9)
      on conflict (account_id, slug_name) do nothing returning id`,
     [
       location.id,
@@ -40,6 +42,7 @@ export async function insertPrivateLocation(
       location.proxyUrl,
       location.now,
       location.allowedNetworks,
+      location.stopsInOutages,
     ],
   );
   return rows.length > 0;
@@ -69,7 +72,7 @@ export async function updatePrivateLocation(
 ): Promise<boolean> {
   const rows = await db.query(
     `update locations set name = $3, slug_name = $4, icon = $5, proxy_url = $6, updated_at = $7,
-       allowed_networks = $8::text[]
+       allowed_networks = $8::text[], stops_in_outages = $9
      where id = $1 and account_id = $2 and kind = 'private' and not exists (
        select 1 from locations other where other.account_id = $2 and other.slug_name = $4 and other.id <> $1)
      returning id`,
@@ -82,6 +85,7 @@ export async function updatePrivateLocation(
       location.proxyUrl,
       location.now,
       location.allowedNetworks,
+      location.stopsInOutages,
     ],
   );
   return rows.length > 0;

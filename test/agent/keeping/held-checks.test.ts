@@ -139,14 +139,31 @@ test('the next process on the data folder takes the checks over; the file shows 
       },
     });
   const before = open('one', 'pl_key');
-  before.save({ holders: [holder], checks: [check(1)], reportedTo: first, heardAt: first });
+  before.save({
+    holders: [holder],
+    checks: [check(1)],
+    reportedTo: first,
+    heardAt: first,
+    stopsInOutages: true,
+  });
   await before.close();
   const [name = ''] = readdirSync(folder);
   expect(readFileSync(join(folder, name, 'held')).includes('the-secret-of-a-check')).toBe(false);
   const after = open('two', 'pl_key');
-  expect(await after.adopt()).toMatchObject({ holders: [holder], checks: [check(1)], reportedTo: first });
+  expect(await after.adopt()).toMatchObject({
+    holders: [holder],
+    checks: [check(1)],
+    reportedTo: first,
+    stopsInOutages: true,
+  });
   expect(await after.adopt()).toBeNull();
-  after.save({ holders: [holder], checks: [check(1)], reportedTo: null, heardAt: first });
+  after.save({
+    holders: [holder],
+    checks: [check(1)],
+    reportedTo: null,
+    heardAt: first,
+    stopsInOutages: false,
+  });
   await after.close();
   expect(await open('three', 'pl_another-key').adopt()).toBeNull();
 });

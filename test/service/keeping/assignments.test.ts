@@ -229,6 +229,38 @@ describe.each(databases)('assignments: $name', (database) => {
       expect([...after.held.keys()]).toEqual([id]);
     });
 
+    it('an agent learns at once whether it stops while the service is away', async () => {
+      const id = await add();
+      const agent = await connected();
+      expect((await agent.renewHeld()).stopsInOutages).toBe(false);
+      await current().db.query('update locations set stops_in_outages = true');
+      await current().handOut();
+      const answer = await agent.renewHeld();
+      expect(answer.stopsInOutages).toBe(true);
+      // That there is something to read ends its open call.
+      expect(answer.checks).toMatchObject([{ checkId: id }]);
+      expect((await agent.renewHeld()).stopsInOutages).toBe(true);
+    });
+
+    it('an agent that does not know that it must stop holds no checks of a location that stops', async () => {
+      const id = await add();
+      const before = await current().connect([], null);
+      await before.renewHeld();
+      await current().handOut();
+      await before.renewHeld();
+      expect([...before.held.keys()]).toEqual([id]);
+      await current().db.query('update locations set stops_in_outages = true');
+      await current().handOut();
+      expect((await before.renewHeld()).dropped).toEqual([id]);
+      clock.set(first + 500);
+      await current().service.scheduler.tick();
+      expect(await jobs()).toMatchObject([{ state: 'queued' }]);
+      // One that knows it gets them.
+      const after = await connected();
+      expect([...after.held.keys()]).toEqual([id]);
+      expect((await before.renewHeld()).checks).toEqual([]);
+    });
+
     it('a service that lets agents hold no checks gives them back to the scheduler', async () => {
       const id = await add();
       const agent = await connected();

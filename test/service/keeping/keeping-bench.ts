@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
+import { protocolMinor } from '../../../src/protocol/agent-calls.ts';
 import { scheduledJobId } from '../../../src/protocol/schedule.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { createKeeper } from '../../../src/service/keeping/keeper.ts';
@@ -35,7 +36,8 @@ export type KeepingBench = {
   office: { id: string; slug: string; key: string };
   /** Hands checks out, as the service does it at once or within a second. The service was not away before. */
   handOut: () => Promise<void>;
-  connect: (continues?: string[]) => Promise<KeepingAgent>;
+  /** `minor`: null = an agent that does not name it, as those of minor 7. */
+  connect: (continues?: string[], minor?: number | null) => Promise<KeepingAgent>;
   /** What a service does that lets agents hold no checks. */
   release: () => Promise<void>;
 };
@@ -68,7 +70,8 @@ export function keepingBench(
       );
       await keeper.tick();
     };
-    const connect = (continues: string[] = []) => connectKeeping(service, office, continues);
+    const connect: KeepingBench['connect'] = (continues = [], minor = protocolMinor) =>
+      connectKeeping(service, office, { continues, minor });
     bench = { db, service, accountId, office, handOut, connect, release: () => releaseEverything(parts) };
   });
   afterEach(() => bench?.service.app.close());
@@ -83,7 +86,7 @@ export function keepingBench(
 async function connectKeeping(
   service: AgentService,
   office: { key: string },
-  continues: string[],
+  { continues, minor }: { continues: string[]; minor: number | null },
 ): Promise<KeepingAgent> {
   const agent = await connectAgent(service.app, office, { keeping: { continues } });
   const held = new Map<string, Assignment>();
@@ -93,7 +96,12 @@ async function connectKeeping(
       agentId: agent.agentId,
       free: {},
       waitSeconds: 0,
-      keeping: { cursor, reportedTo, ...(isLeaving ? { isLeaving } : {}) },
+      keeping: {
+        cursor,
+        reportedTo,
+        ...(minor === null ? {} : { minor }),
+        ...(isLeaving ? { isLeaving } : {}),
+      },
     });
     if (answer.status !== 200) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
     const { keeping } = answer.body as { keeping: KeepingAnswer };

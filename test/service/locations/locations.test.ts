@@ -60,6 +60,7 @@ describe.each(databases)('locations ($name)', (database) => {
         icon: 'location',
         proxyUrl: null,
         allowedNetworks: null,
+        stopsInOutages: false,
         keys: [],
         agentCount: 0,
         lastSeen: null,
@@ -194,7 +195,8 @@ describe.each(databases)('locations ($name)', (database) => {
 
     test('the networks that scripts may reach are kept, replaced, removed, and checked', async () => {
       const allowedNetworks = ['10.0.0.0/8', '10.1.2.3:443', '[fd00::/8]:8000-8100'];
-      const location = await create({ allowedNetworks });
+      const location = await create({ allowedNetworks, stopsInOutages: true });
+      expect(location['stopsInOutages']).toBe(true);
       expect(location['allowedNetworks']).toEqual(allowedNetworks);
       const path = `/v1/private-locations/${location.id}`;
       await service.call('PUT', path, { body: { name: 'Other' } });
@@ -213,6 +215,9 @@ describe.each(databases)('locations ($name)', (database) => {
       expect((await read(location.id))['allowedNetworks']).toEqual([]);
       await service.call('PUT', path, { body: { allowedNetworks: null } });
       expect((await read(location.id))['allowedNetworks']).toBeNull();
+      expect((await read(location.id))['stopsInOutages']).toBe(true);
+      await service.call('PUT', path, { body: { stopsInOutages: false } });
+      expect((await read(location.id))['stopsInOutages']).toBe(false);
     });
 
     test("a proxy's password is encrypted, shown masked, and kept when sent back masked", async () => {

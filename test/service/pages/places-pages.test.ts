@@ -46,6 +46,7 @@ describe.skipIf(!hasChromium)('the pages of locations', { timeout: 60_000 }, () 
     expect(await page.getByLabel('Slug').inputValue()).toBe('harbour-office');
     await page.getByLabel('Limit the networks').check();
     await page.getByLabel('Allowed networks').fill('10.0.0.0/8,nonsense');
+    await page.getByLabel('Stop held checks').check();
     await button(page, 'Create location').click();
     await page
       .locator('.field.wrong', { hasText: 'Allowed networks' })
@@ -76,6 +77,7 @@ describe.skipIf(!hasChromium)('the pages of locations', { timeout: 60_000 }, () 
     expect(body[0]).toMatchObject({
       slugName: 'harbour-office',
       allowedNetworks: ['10.0.0.0/8'],
+      stopsInOutages: true,
       keys: [{ maskedKey: `...${second.slice(-4)}` }],
     });
     expect(faults.filter((fault) => !String(fault).includes('400'))).toEqual([]);

@@ -9,7 +9,10 @@ import { locationsPath } from './types.ts';
 
 /** The form of a location, for a new one and for a change. */
 
-export type LocationBody = Pick<Location, 'name' | 'slugName' | 'icon' | 'proxyUrl' | 'allowedNetworks'>;
+export type LocationBody = Pick<
+  Location,
+  'name' | 'slugName' | 'icon' | 'proxyUrl' | 'allowedNetworks' | 'stopsInOutages'
+>;
 
 const emptyBody: LocationBody = {
   name: '',
@@ -17,6 +20,7 @@ const emptyBody: LocationBody = {
   icon: 'location',
   proxyUrl: null,
   allowedNetworks: null,
+  stopsInOutages: false,
 };
 
 const slugOf = (name: string) =>
@@ -43,6 +47,7 @@ export function LocationForm({
           icon: location.icon,
           proxyUrl: location.proxyUrl,
           allowedNetworks: location.allowedNetworks,
+          stopsInOutages: location.stopsInOutages,
         };
   const form = useForm<LocationBody>(initial);
   const { body, change } = form;
@@ -115,6 +120,12 @@ export function LocationForm({
           onChange={(allowedNetworks) => change({ allowedNetworks })}
         />
       )}
+      <SwitchField
+        label="Stop held checks while the service is away"
+        hint="Without it, agents that hold checks continue during an outage, and deliver the results afterwards."
+        value={body.stopsInOutages}
+        onChange={(stopsInOutages) => change({ stopsInOutages })}
+      />
       <AsText
         method={method}
         path={path}

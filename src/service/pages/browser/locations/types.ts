@@ -9,6 +9,7 @@ export type Location = {
   readonly icon: string;
   readonly proxyUrl: string | null;
   readonly allowedNetworks: readonly string[] | null;
+  readonly stopsInOutages: boolean;
   readonly keys: readonly LocationKey[];
   readonly agentCount: number;
   readonly lastSeen: string | null;
