@@ -23,9 +23,18 @@ export const KeepingRequest = Type.Object({
   reportedTo: Type.Union([Type.Null(), Moment]),
   /** The agent's protocol minor. Agents of minor 7 leave it out. */
   minor: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
+  /** The tag of the account's variables that the agent has; null = it has none yet. Agents of minor 7 leave it out. */
+  variables: Type.Optional(Type.Union([Type.Null(), Type.String({ maxLength: 64 })])),
   /** The agent stops: others may have its checks at once. */
   isLeaving: Type.Optional(Type.Boolean()),
 });
+
+/** The variables that all checks of the account use. Those in the job of a check take precedence. */
+export const SharedVariables = Type.Object({
+  tag: Type.String({ minLength: 1, maxLength: 64 }),
+  list: Type.Array(Type.Unknown(), { maxItems: 1000 }),
+});
+export type SharedVariables = Static<typeof SharedVariables>;
 
 /** In the answer to that claim. */
 export const KeepingAnswer = Type.Object({
@@ -33,6 +42,9 @@ export const KeepingAnswer = Type.Object({
   isOff: Type.Optional(Type.Boolean()),
   /** The agent stops while the service is away, instead of continuing. */
   stopsInOutages: Type.Optional(Type.Boolean()),
+  /** The service sends the account's variables apart from the checks: here, whenever the agent has others. */
+  sharesVariables: Type.Optional(Type.Boolean()),
+  variables: Type.Optional(SharedVariables),
   epoch: Type.Integer(),
   cursor: Type.Union([Type.Null(), Type.String({ maxLength: 64 })]),
   /** The answer is the first of a complete list: the agent forgets what the list does not name. */
@@ -59,6 +71,8 @@ export const Assignment = Type.Object({
   offsetSeconds: Type.Number({ minimum: 0 }),
   /** Times from (inclusive) to (exclusive) in which maintenance pauses the check. */
   pauses: Type.Array(Type.Tuple([Moment, Moment])),
+  /** The job is also without the variables of the account. */
+  sharesVariables: Type.Optional(Type.Boolean()),
   /** A job without what only a run has: ids, lease and times. */
   job: Type.Record(Type.String(), Type.Unknown()),
 });

@@ -162,6 +162,18 @@ describe.each(places)('assignments, $name', ({ embedded }) => {
     expect(asked.filter(({ path, at }) => path === '/0' && at > editedAt + 2_000)).toEqual([]);
   }, 60_000);
 
+  test('a changed variable takes effect within two seconds', async () => {
+    await api('POST', '/v1/variables', { key: 'WORD', value: 'old' });
+    const { id } = await api<{ id: string }>('POST', '/v1/checks/api', bodyOf('/{{WORD}}'));
+    await until(() => asked.some(({ path }) => path === '/old'), 'a run with the variable', 30_000);
+    await api('PUT', '/v1/variables/WORD', { key: 'WORD', value: 'new' });
+    const changedAt = Date.now();
+    await until(() => asked.some(({ path }) => path === '/new'), 'a run with the new value', 30_000);
+    expect(asked.filter(({ path, at }) => path === '/old' && at > changedAt + 2_000)).toEqual([]);
+    await api('DELETE', `/v1/checks/${id}`);
+    await api('DELETE', '/v1/variables/WORD');
+  }, 90_000);
+
   test('another agent goes on when one is killed, and no moment is without a result or a record', async () => {
     agents.two = startAgent('two');
     const ready = /hello accepted/;

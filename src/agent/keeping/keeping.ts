@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
-import type { KeepingAnswer } from '../../protocol/assignments.ts';
+import type { KeepingAnswer, SharedVariables } from '../../protocol/assignments.ts';
 import type { AgentCondition } from '../../protocol/routes.ts';
 import type { RunningTools } from '../claiming/intake.ts';
 import { answerBytes, answerMarginMs } from '../claiming/poller.ts';
@@ -81,6 +81,7 @@ export function createKeeping(options: {
   let cursorOf: string | null = null;
   let heardAt = -Infinity;
   let stopsInOutages = false;
+  let variables: SharedVariables | null = null;
   let running: Promise<void> = Promise.resolve();
   let saveTimer: NodeJS.Timeout | undefined;
   let isDirty = false;
@@ -95,6 +96,7 @@ export function createKeeping(options: {
     held,
     ledger,
     now: serviceNow,
+    variables: () => variables?.list ?? [],
     mayRun: () => serviceNow() - heardAt <= (stopsInOutages ? stopMs : options.continueMs),
   });
 
@@ -113,11 +115,13 @@ export function createKeeping(options: {
       reportedTo: reportedTo(),
       heardAt,
       stopsInOutages,
+      variables,
     });
   };
 
   const forgetAll = (): void => {
     cursor = null;
+    variables = null;
     if (held.size() === 0) return;
     log.warn({ checks: held.size() }, 'the service lets agents hold no checks any more');
     held.clear();
@@ -132,9 +136,16 @@ export function createKeeping(options: {
     const { checks, invalid } = readAssignments(answer.checks);
     if (invalid > 0) options.fault(new Error(`${invalid} held checks are malformed`), 'held checks ignored');
     for (const { holder } of checks) holders.add(holder);
+    if (answer.variables !== undefined) ({ variables } = answer);
     held.apply(answer, checks);
-    ({ cursor } = answer);
-    if (checks.length > 0 || answer.dropped.length > 0 || answer.isFirst) isDirty = true;
+    // Checks that a replica of an earlier release has sent have the variables in them, and keep them when they change.
+    const isMixed =
+      answer.sharesVariables === true &&
+      !answer.hasMore &&
+      held.all().some(({ sharesVariables }) => sharesVariables !== true);
+    cursor = isMixed ? null : answer.cursor;
+    isDirty ||=
+      checks.length > 0 || answer.dropped.length > 0 || answer.isFirst || answer.variables !== undefined;
     timetable.replan();
   };
 
@@ -161,7 +172,12 @@ export function createKeeping(options: {
           free: {},
           waitSeconds,
           condition: options.condition(),
-          keeping: { cursor, reportedTo: reportedTo(), minor: protocolMinor },
+          keeping: {
+            cursor,
+            reportedTo: reportedTo(),
+            minor: protocolMinor,
+            variables: variables?.tag ?? null,
+          },
         },
         { timeoutMs: waitSeconds * 1000 + answerMarginMs, answerBytes, signal: stopped.signal },
       );
@@ -209,7 +225,7 @@ export function createKeeping(options: {
       if (kept === null || kept.checks.length === 0) return;
       for (const id of kept.holders) holders.add(id);
       continued = kept.holders.slice(-16);
-      ({ heardAt, stopsInOutages } = kept);
+      ({ heardAt, stopsInOutages, variables } = kept);
       held.restore(kept.checks, kept.reportedTo);
       isDirty = true;
       log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');

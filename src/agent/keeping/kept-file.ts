@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { Compile } from 'typebox/compile';
-import { Assignment } from '../../protocol/assignments.ts';
+import { Assignment, SharedVariables } from '../../protocol/assignments.ts';
 import { parsedJson } from '../../json-values.ts';
 import {
   beatFolder,
@@ -36,10 +36,13 @@ export type Kept = {
   heardAt: number;
   /** They are stopped while the service is away. */
   stopsInOutages: boolean;
+  /** Of the account, for checks whose jobs are without them. */
+  variables: SharedVariables | null;
 };
 
 const fileName = 'held';
 const assignments = Compile(Assignment);
+const sharedVariables = Compile(SharedVariables);
 
 export function createKeptFile(options: {
   root: string;
@@ -129,6 +132,7 @@ function merged(a: Kept, b: Kept): Kept {
     reportedTo: a.reportedTo === null || b.reportedTo === null ? null : Math.min(a.reportedTo, b.reportedTo),
     heardAt: newer.heardAt,
     stopsInOutages: newer.stopsInOutages,
+    variables: newer.variables ?? older.variables,
   };
 }
 
@@ -151,6 +155,7 @@ async function readKept(path: string, key: Buffer): Promise<Kept | null> {
     reportedTo: typeof reportedTo === 'number' ? reportedTo : null,
     heardAt,
     stopsInOutages: kept.stopsInOutages === true,
+    variables: sharedVariables.Check(kept.variables) ? kept.variables : null,
   };
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { fieldsOf, itemsOf } from '../../json-values.ts';
 import type { Assignment } from '../../protocol/assignments.ts';
 import { reasonOf, type ReasonCode } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
@@ -13,13 +14,16 @@ const leaseMs = 30_000;
 
 /** The job of one run, in the form in which the service would send it. */
 export function jobOf(
-  { checkId, locationId, holder, job }: Assignment,
-  { dueAt, now }: { dueAt: number; now: number },
+  { checkId, locationId, holder, job, sharesVariables }: Assignment,
+  { dueAt, now, variables }: { dueAt: number; now: number; variables: readonly unknown[] },
 ): Record<string, unknown> {
   const iso = (time: number) => new Date(time).toISOString();
   const remainingMs = Number(job['remainingMs']);
   return {
     ...job,
+    ...(sharesVariables === true
+      ? { environmentVariables: withShared(itemsOf(job['environmentVariables']), variables) }
+      : {}),
     jobId: scheduledJobId(checkId, locationId, dueAt),
     runId: scheduledRunId(checkId, dueAt),
     sequenceId: randomUUID(),
@@ -32,6 +36,13 @@ export function jobOf(
     deadline: iso(now + (Number.isFinite(remainingMs) ? remainingMs : 0)),
     isKept: true,
   };
+}
+
+/** Those of the account, in which those of the check and its group take precedence. They are validated with the job. */
+function withShared(own: readonly unknown[], shared: readonly unknown[]): unknown[] {
+  const byKey = new Map<unknown, unknown>();
+  for (const variable of [...shared, ...own]) byKey.set(fieldsOf(variable)['key'], variable);
+  return [...byKey.values()];
 }
 
 const messages = {

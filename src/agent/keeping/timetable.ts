@@ -31,6 +31,8 @@ export function createTimetable(options: {
   available: () => Parameters<RunningTools['parseJob']>[1];
   deliver: (json: string) => Promise<void>;
   version: string;
+  /** Of the account, for checks whose jobs are without them. */
+  variables: () => readonly unknown[];
   blocked: () => boolean;
   /** False once the service has been away for too long: nothing is run or reported until it is back. */
   mayRun: () => boolean;
@@ -69,7 +71,10 @@ export function createTimetable(options: {
       const { parseJob, runJob, reportInvalid, parts } = await options.load();
       const { jobOf } = await import('./made-jobs.ts');
       const own = { ...parts, leases };
-      const parsed = parseJob(jobOf(check, { dueAt, now: now() }), options.available());
+      const parsed = parseJob(
+        jobOf(check, { dueAt, now: now(), variables: options.variables() }),
+        options.available(),
+      );
       if (parsed.job !== null) await runJob(parsed.job, own);
       else if (parsed.envelope !== null) await reportInvalid(parsed, own);
       else throw parsed.error;

@@ -1,5 +1,5 @@
 import type { Log } from '../../log.ts';
-import type { Assignment, KeepingAnswer } from '../../protocol/assignments.ts';
+import type { Assignment, KeepingAnswer, SharedVariables } from '../../protocol/assignments.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { laneOf, type JobType } from '../../protocol/check-types.ts';
 import type { AgentCondition, RequestOf } from '../../protocol/routes.ts';
@@ -18,6 +18,7 @@ import {
   type HeldCheck,
 } from '../keeping/held.ts';
 import { pausesAhead } from '../keeping/pauses.ts';
+import { sharedVariables, sharingMinor } from '../keeping/shared-variables.ts';
 import type { Waiting } from '../scheduling/waiting-agents.ts';
 import { createPartsReader } from './claimed-parts.ts';
 import { createProxyReader, createScopeReader } from './claim-sources.ts';
@@ -52,6 +53,7 @@ const answerBytes = 8 * 1024 * 1024;
 
 /** The protocol minor with which agents can hold checks. They name theirs in renewals since the next one. */
 const firstMinor = 7;
+const minorOf = ({ minor }: Options['keeping']) => minor ?? firstMinor;
 
 const nothing = { epoch: 0, isFirst: false, hasMore: false, checks: [], dropped: [] };
 
@@ -80,19 +82,32 @@ export async function claimKept(deps: Deps, options: Options): Promise<KeepingAn
     reportedTo: keeping.reportedTo === null ? null : new Date(keeping.reportedTo),
     cursor,
     isLeaving: keeping.isLeaving === true,
-    minor: keeping.minor ?? firstMinor,
+    minor: minorOf(keeping),
   });
   if (!isRenewed) return null;
+  const isSharing = minorOf(keeping) >= sharingMinor;
   const waitMs = Math.min(options.waitSeconds, protocolLimits.keepingWaitSeconds) * 1000;
   const deadline = begun + (keeping.isLeaving === true ? 0 : waitMs);
   for (;;) {
-    const { hasChanges, stopsInOutages } = await lookAtHeld(db, { agentId, locationId, cursor });
-    if (hasChanges) return { ...(await readChanges(deps, options, cursor)), stopsInOutages };
+    const { hasChanges, stopsInOutages, tag } = await lookAtHeld(db, {
+      agentId,
+      locationId,
+      accountId,
+      cursor,
+    });
+    const isKnown = tag === keeping.variables;
+    const variables = isSharing && !isKnown ? await readVariables(deps, { accountId, tag }) : undefined;
+    const isApart = isSharing && (isKnown || variables !== undefined);
+    const shared = {
+      stopsInOutages,
+      ...(isApart ? { sharesVariables: true } : {}),
+      ...(variables === undefined ? {} : { variables }),
+    };
+    if (hasChanges) return { ...(await readChanges(deps, options, { cursor, isApart })), ...shared };
     const left = deadline - now();
     // A complete list of nothing is an answer too: the agent forgets what it held before.
-    if (left <= 0 || signal.aborted) {
-      return { ...nothing, stopsInOutages, cursor, isFirst: cursor === null };
-    }
+    if (left <= 0 || signal.aborted) return { ...nothing, ...shared, cursor, isFirst: cursor === null };
+    if (variables !== undefined) return { ...nothing, ...shared, cursor };
     await keptWaiting.wait({
       locationId: agentId,
       kind: '',
@@ -102,10 +117,23 @@ export async function claimKept(deps: Deps, options: Options): Promise<KeepingAn
   }
 }
 
+/** Undefined if they cannot be read: then they stay a part of each job, so none can be built, and the queue says why. */
+async function readVariables(
+  deps: Deps,
+  of: { accountId: string; tag: string },
+): Promise<SharedVariables | undefined> {
+  try {
+    return await sharedVariables(deps, of);
+  } catch (error) {
+    if (!(error instanceof EncryptionError)) throw error;
+    return undefined;
+  }
+}
+
 async function readChanges(
   deps: Deps,
   { location, agentId }: Options,
-  cursor: string | null,
+  { cursor, isApart }: { cursor: string | null; isApart: boolean },
 ): Promise<KeepingAnswer> {
   const { db, now } = deps;
   const rows = await heldChanges(db, { agentId, cursor, limit: protocolLimits.keptChecks });
@@ -119,7 +147,7 @@ async function readChanges(
     const checkIds = held.map(({ checkId }) => checkId);
     await notePausesKnown(db, { agentId, checkIds, until: new Date(ahead.until) });
   }
-  const build = createBuilder(deps, location);
+  const build = createBuilder(deps, { location, isApart });
   const checks: Assignment[] = [];
   const dropped: string[] = [];
   let bytes = 0;
@@ -142,6 +170,7 @@ async function readChanges(
       intervalSeconds: row.intervalSeconds,
       offsetSeconds: row.offsetSeconds,
       pauses: ahead.pauses.get(row.checkId) ?? [],
+      ...(isApart ? { sharesVariables: true } : {}),
       job,
     });
   }
@@ -155,8 +184,11 @@ async function readChanges(
   };
 }
 
-/** Builds jobs without what only a run has; null = none can be built, and the check is back in the queue. */
-function createBuilder(deps: Deps, location: AgentLocation) {
+/**
+ * Builds jobs without what only a run has; null = none can be built, and the check is back in the queue. `isApart`: also
+ * without the variables of the account.
+ */
+function createBuilder(deps: Deps, { location, isApart }: { location: AgentLocation; isApart: boolean }) {
   const { db, encryption, now, log } = deps;
   const complete = createPartsReader(db);
   const proxy = createProxyReader(deps, location);
@@ -171,10 +203,11 @@ function createBuilder(deps: Deps, location: AgentLocation) {
     try {
       const whole = await complete(claimed);
       if (whole === null) return null;
+      const account = await scope([claimed]);
       return buildJob(whole, {
         encryption,
         proxyUrl: await proxy(),
-        account: await scope([claimed]),
+        account: isApart ? { ...account, variables: [] } : account,
         now: now(),
       });
     } catch (error) {

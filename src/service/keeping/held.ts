@@ -1,6 +1,7 @@
 import { effectiveSlugs } from '../checks/storage/effective-checks.ts';
 import type { Queryable } from '../db/database.ts';
 import type { ClaimedGroup } from '../scheduling/jobs-claim.ts';
+import { variablesTag } from './shared-variables.ts';
 import { cursorOf, giveToScheduler, keepingChannel } from './statements.ts';
 import type { Db } from '../db/database.ts';
 
@@ -110,19 +111,33 @@ export async function heldChanges(
   return rows.map(({ rev: number, ...row }) => ({ ...row, cursor: cursorOf(number, row.checkId) }));
 }
 
-/** Whether the agent has something to read, and whether its location stops in outages. */
+/** What an agent is told besides its checks. */
+type Look = {
+  /** It has checks to read. */
+  hasChanges: boolean;
+  stopsInOutages: boolean;
+  /** Of the account's variables. */
+  tag: string;
+};
+
 export async function lookAtHeld(
   db: Queryable,
-  { agentId, locationId, cursor }: { agentId: string; locationId: string; cursor: string | null },
-): Promise<{ hasChanges: boolean; stopsInOutages: boolean }> {
+  {
+    agentId,
+    locationId,
+    accountId,
+    cursor,
+  }: { agentId: string; locationId: string; accountId: string; cursor: string | null },
+): Promise<Look> {
   const [rev, checkId] = readCursor(cursor);
-  const rows = await db.query<{ hasChanges: boolean; stopsInOutages: boolean }>(
+  const rows = await db.query<Look>(
     `select exists (select 1 from kept_checks k where k.agent_id = $1
          and (k.rev, k.check_id) > ($2::bigint, $3::uuid) and ($4 or k.dropped_at is null)) as "hasChanges",
-       coalesce((select stops_in_outages from locations where id = $5), false) as "stopsInOutages"`,
-    [agentId, rev, checkId, cursor !== null, locationId],
+       coalesce((select stops_in_outages from locations where id = $5), false) as "stopsInOutages",
+       ${variablesTag('$6')} as tag`,
+    [agentId, rev, checkId, cursor !== null, locationId, accountId],
   );
-  return rows[0] ?? { hasChanges: false, stopsInOutages: false };
+  return rows[0] ?? { hasChanges: false, stopsInOutages: false, tag: '' };
 }
 
 const cursorPattern = /^(\d{16})\/([0-9a-f-]{36})$/;

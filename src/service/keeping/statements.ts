@@ -81,13 +81,13 @@ export async function endKeeping(tx: Queryable, agentIds: readonly string[]): Pr
   await tx.query('update agents set keeps_until = null where id = any($1::uuid[])', [[...agentIds]]);
 }
 
-/** Takes what has changed. `everything`: something that all checks use. */
+/** Takes what has changed. `everything`: something that all checks use. `variables`: those of the account. */
 export async function takeChanges(
   tx: Queryable,
   accountId: string,
-): Promise<{ checkIds: string[]; everything: boolean }> {
-  const rows = await tx.query<{ checkId: string | null; groupId: number | null }>(
-    'delete from kept_changes where account_id = $1 returning check_id as "checkId", group_id as "groupId"',
+): Promise<{ checkIds: string[]; everything: boolean; variables: boolean }> {
+  const rows = await tx.query<{ checkId: string | null; groupId: number | null; what: string | null }>(
+    'delete from kept_changes where account_id = $1 returning check_id as "checkId", group_id as "groupId", what',
     [accountId],
   );
   const groups = rows.flatMap(({ groupId }) => groupId ?? []);
@@ -101,7 +101,10 @@ export async function takeChanges(
   const ids = [...rows.flatMap(({ checkId }) => checkId ?? []), ...ofGroups.map(({ id }) => id)];
   return {
     checkIds: [...new Set(ids)],
-    everything: rows.some(({ checkId, groupId }) => checkId === null && groupId === null),
+    everything: rows.some(
+      ({ checkId, groupId, what }) => checkId === null && groupId === null && what === null,
+    ),
+    variables: rows.some(({ what }) => what === 'variables'),
   };
 }
 
@@ -159,16 +162,17 @@ export async function holdings(
 export const cursorOf = (rev: number, checkId: string): string =>
   `${String(rev).padStart(16, '0')}/${checkId}`;
 
-/** Changed checks may be refused no longer. */
+/** Changed checks may be refused no longer. Returns which were. */
 export async function forgetRefusals(
   tx: Queryable,
   { accountId, ids }: { accountId: string; ids: readonly string[] | null },
-): Promise<void> {
-  await tx.query(
+): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
     `update kept_checks set is_refused = false
-     where account_id = $1 and is_refused and ($2::uuid[] is null or check_id = any($2::uuid[]))`,
+     where account_id = $1 and is_refused and ($2::uuid[] is null or check_id = any($2::uuid[])) returning check_id as id`,
     [accountId, ids === null ? null : [...ids]],
   );
+  return rows.map(({ id }) => id);
 }
 
 export type Kept = { checkId: string; agentId: string; locationId: string; owedFrom: Date };
@@ -189,15 +193,16 @@ export async function keepChecks(
   );
 }
 
-/** Tells the holders of these checks to read them again. What they owe stays. */
+/** Tells the holders of all checks to read them again. What they owe stays. `below`: only agents of an earlier minor. */
 export async function touchChecks(
   tx: Queryable,
-  { accountId, rev, ids }: { accountId: string; rev: number; ids: readonly string[] | null },
+  { accountId, rev, below }: { accountId: string; rev: number; below: number | null },
 ): Promise<void> {
   await tx.query(
     `update kept_checks set rev = $2
-     where account_id = $1 and dropped_at is null and ($3::uuid[] is null or check_id = any($3::uuid[]))`,
-    [accountId, rev, ids === null ? null : [...ids]],
+     where account_id = $1 and dropped_at is null
+       and ($3::integer is null or agent_id in (select id from agents where keeps_minor < $3))`,
+    [accountId, rev, below],
   );
 }
 

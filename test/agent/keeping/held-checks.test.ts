@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createHeldChecks } from '../../../src/agent/keeping/held-checks.ts';
 import { createKeptFile, readAssignments } from '../../../src/agent/keeping/kept-file.ts';
 import { createLedger, settledMoment } from '../../../src/agent/keeping/ledger.ts';
-import { missedReport } from '../../../src/agent/keeping/made-jobs.ts';
+import { jobOf, missedReport } from '../../../src/agent/keeping/made-jobs.ts';
 import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'held-checks-'));
@@ -145,16 +145,18 @@ test('the next process on the data folder takes the checks over; the file shows 
     reportedTo: first,
     heardAt: first,
     stopsInOutages: true,
+    variables: { tag: 't', list: [{ key: 'A', value: 'the-secret-of-the-account' }] },
   });
   await before.close();
   const [name = ''] = readdirSync(folder);
-  expect(readFileSync(join(folder, name, 'held')).includes('the-secret-of-a-check')).toBe(false);
+  expect(readFileSync(join(folder, name, 'held')).includes('the-secret-of-')).toBe(false);
   const after = open('two', 'pl_key');
   expect(await after.adopt()).toMatchObject({
     holders: [holder],
     checks: [check(1)],
     reportedTo: first,
     stopsInOutages: true,
+    variables: { tag: 't', list: [{ key: 'A', value: 'the-secret-of-the-account' }] },
   });
   expect(await after.adopt()).toBeNull();
   after.save({
@@ -163,6 +165,7 @@ test('the next process on the data folder takes the checks over; the file shows 
     reportedTo: null,
     heardAt: first,
     stopsInOutages: false,
+    variables: null,
   });
   await after.close();
   expect(await open('three', 'pl_another-key').adopt()).toBeNull();
@@ -171,4 +174,25 @@ test('the next process on the data folder takes the checks over; the file shows 
 test('a malformed assignment does not affect the others', () => {
   const { job: _job, ...broken } = check(2);
   expect(readAssignments([check(1), broken, null])).toEqual({ checks: [check(1)], invalid: 2 });
+});
+
+test('the variables of the account are part of each run; those of its check take precedence', () => {
+  const own = [{ key: 'A', value: 'own' }];
+  const variables = [
+    { key: 'A', value: 'shared' },
+    { key: 'B', value: 'shared' },
+  ];
+  const made = (fields: Partial<Assignment>, shared: unknown[]) =>
+    jobOf(check(1, { job: { environmentVariables: own }, ...fields }), {
+      dueAt: first,
+      now: first,
+      variables: shared,
+    })['environmentVariables'];
+  expect(made({ sharesVariables: true }, variables)).toEqual([
+    { key: 'A', value: 'own' },
+    { key: 'B', value: 'shared' },
+  ]);
+  expect(made({ sharesVariables: true }, [])).toEqual(own);
+  // The job of an earlier service has them all.
+  expect(made({}, variables)).toEqual(own);
 });

@@ -97,16 +97,62 @@ describe.each(databases)('assignments: $name', (database) => {
         { checkId: edited, from: first, job: { checkName: 'another name' } },
       ]);
       await db.query(`update checks set activated = true where id = $1`, [off]);
+      await current().handOut();
+      await agent.renewHeld();
+      expect([...agent.held.keys()].toSorted()).toEqual([edited, off].toSorted());
+    });
+
+    it('a changed variable is sent by itself, and no check is sent again', async () => {
+      const ids = [await add(), await add()];
+      const agent = await connected();
+      expect(agent.held.size).toBe(2);
+      const { db, accountId } = current();
+      expect(agent.variables()).toEqual([]);
       await db.query(
+        `insert into account_variables (account_id, key, value, locked, secret) values ($1, 'A', 'b', false, false)`,
+        [accountId],
+      );
+      await current().handOut();
+      expect((await agent.renewHeld()).checks).toEqual([]);
+      expect(agent.variables()).toMatchObject([{ key: 'A', value: 'b' }]);
+      // It knows them now.
+      expect((await agent.renewHeld()).variables).toBeUndefined();
+      await db.query(`update account_variables set value = 'c' where account_id = $1`, [accountId]);
+      await current().handOut();
+      expect((await agent.renewHeld()).checks).toEqual([]);
+      expect(agent.variables()).toMatchObject([{ key: 'A', value: 'c' }]);
+      await db.query('update checks set name = name where id = $1', [ids[0]]);
+      await current().handOut();
+      const { checks, variables } = await agent.renewHeld();
+      expect(checks).toMatchObject([
+        { checkId: ids[0], sharesVariables: true, job: { environmentVariables: [] } },
+      ]);
+      expect(variables).toBeUndefined();
+      await db.query('delete from account_variables where account_id = $1', [accountId]);
+      await current().handOut();
+      expect((await agent.renewHeld()).checks).toEqual([]);
+      expect(agent.variables()).toEqual([]);
+    });
+
+    it('an agent of minor 7 gets each check with the variables of the account in it', async () => {
+      await add();
+      await add();
+      const agent = await current().connect([], null);
+      await agent.renewHeld();
+      await current().handOut();
+      await agent.renewHeld();
+      await current().db.query(
         `insert into account_variables (account_id, key, value, locked, secret) values ($1, 'A', 'b', false, false)`,
         [current().accountId],
       );
       await current().handOut();
-      await agent.renewHeld();
-      expect([...agent.held.keys()].toSorted()).toEqual([edited, off].toSorted());
-      for (const { job } of agent.held.values()) {
+      const answer = await agent.renewHeld();
+      expect(answer.checks).toHaveLength(2);
+      for (const { job, sharesVariables } of agent.held.values()) {
         expect(job['environmentVariables']).toMatchObject([{ key: 'A', value: 'b' }]);
+        expect(sharesVariables).toBeUndefined();
       }
+      expect(answer.variables).toBeUndefined();
     });
 
     it('each check has one holder; when one leaves, the other gets its checks from where it stopped', async () => {

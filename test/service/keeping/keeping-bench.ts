@@ -27,6 +27,8 @@ export type KeepingAgent = TestAgent & {
   /** One renewal; applies the answer to `held`. */
   renewHeld: (options?: { reportedTo?: number | null; isLeaving?: boolean }) => Promise<KeepingAnswer>;
   held: Map<string, Assignment>;
+  /** The variables of the account, as the service has sent them apart from the checks. */
+  variables: () => unknown[] | null;
 };
 
 export type KeepingBench = {
@@ -91,6 +93,7 @@ async function connectKeeping(
   const agent = await connectAgent(service.app, office, { keeping: { continues } });
   const held = new Map<string, Assignment>();
   let cursor: string | null = null;
+  let variables: KeepingAnswer['variables'];
   const renewHeld: KeepingAgent['renewHeld'] = async ({ reportedTo = null, isLeaving = false } = {}) => {
     const answer = await agent.call('jobs/claim', {
       agentId: agent.agentId,
@@ -99,7 +102,7 @@ async function connectKeeping(
       keeping: {
         cursor,
         reportedTo,
-        ...(minor === null ? {} : { minor }),
+        ...(minor === null ? {} : { minor, variables: variables?.tag ?? null }),
         ...(isLeaving ? { isLeaving } : {}),
       },
     });
@@ -109,9 +112,10 @@ async function connectKeeping(
     for (const check of keeping.checks as Assignment[]) held.set(check.checkId, check);
     for (const id of keeping.dropped) held.delete(id);
     ({ cursor } = keeping);
+    ({ variables = variables } = keeping);
     return keeping;
   };
-  return { ...agent, held, renewHeld };
+  return { ...agent, held, renewHeld, variables: () => variables?.list ?? null };
 }
 
 /** The result of a run that the holder of a check made. */
