@@ -63,8 +63,8 @@ function measured(file) {
     if (!/^[^\n`<]*$/.test(row.measured ?? ''))
       refuse(`${file}, line ${index + 1}: measured must be one line of plain text`);
     for (const [name, value] of Object.entries(row.variables ?? {}))
-      if (!/^CHAOS_[A-Z]+$/.test(name) || !/^[0-9.]+$/.test(value))
-        refuse(`${file}, line ${index + 1}: variables must be numbers of CHAOS_…`);
+      if (!/^CHAOS_[A-Z]+$/.test(name) || !/^[0-9a-z.]+$/.test(value))
+        refuse(`${file}, line ${index + 1}: variables must be numbers or small letters of CHAOS_…`);
     rows.set(row.name, row);
   }
   return rows;

@@ -9,6 +9,8 @@ import { sleep, until } from './programs.ts';
 
 /** A real PostgreSQL server that faults befall, and the oracle's own record of jobs in it. */
 
+export type Holder = { checkId: string; agentId: string; locationId: string };
+
 export type ChaosDatabase = {
   url: string;
   postgres: Postgres;
@@ -18,6 +20,8 @@ export type ChaosDatabase = {
   jobs: () => Promise<Job[]>;
   /** Each time that a job was handed out. */
   deliveries: () => Promise<Delivery[]>;
+  /** Which agents hold or have held which checks. */
+  holders: () => Promise<Holder[]>;
   results: () => Promise<StoredResult[]>;
   /** The log of notifications, in the order in which they were raised. */
   logged: () => Promise<LoggedNotification[]>;
@@ -148,7 +152,11 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
     jobs: async () =>
       (
         await query<{ id: string; check_id: string; due_at: Date }>(
-          'select id, check_id, due_at from oracle_jobs',
+          // The moment of a run that an agent made itself is the time in the id of its job.
+          `select id, check_id, due_at from oracle_jobs
+           union select distinct job_id, check_id,
+             to_timestamp(('x' || left(replace(job_id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)
+           from check_results where job_id not in (select id from oracle_jobs) and lease_token in (select id from agents)`,
         )
       ).map((row) => ({ id: row.id, checkId: row.check_id, dueAt: row.due_at.getTime() })),
     deliveries: async () =>
@@ -163,6 +171,12 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
         agentId: row.agent_id,
         at: row.at.getTime(),
       })),
+    holders: async () =>
+      (
+        await query<{ check_id: string; agent_id: string; location_id: string }>(
+          'select check_id, agent_id, location_id from kept_checks',
+        )
+      ).map((row) => ({ checkId: row.check_id, agentId: row.agent_id, locationId: row.location_id })),
     results: async () =>
       (
         await query<{
@@ -174,12 +188,17 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
           status: string;
           started_at: Date;
           stopped_at: Date;
+          stored_at: Date;
+          is_quiet: boolean;
           reason: StoredResult['reason'];
           details: { count: number; from: string; to: string; reason: string } | null;
           other_from: string | null;
           other_to: string | null;
         }>(
-          `select id, check_id, job_id, lease_token, result_type, status, started_at, stopped_at, reason, body->'details' as details,
+          `select id, check_id, job_id, lease_token, result_type, status, started_at, stopped_at, stored_at,
+             result_type = 'FINAL' and lease_token in (select id from agents)
+               and not exists (select 1 from finished_jobs f where f.job_id = check_results.job_id) as is_quiet,
+             reason, body->'details' as details,
              substring((body->'log')::text from 'the other attempt began at ([0-9TZ:.-]+)') as other_from,
              substring((body->'log')::text from 'the other attempt began at [0-9TZ:.-]+ and ended at ([0-9TZ:.-]+)') as other_to
            from check_results`,
@@ -193,6 +212,8 @@ export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promi
         status: row.status,
         startedAt: row.started_at.getTime(),
         stoppedAt: row.stopped_at.getTime(),
+        storedAt: row.stored_at.getTime(),
+        isQuiet: row.is_quiet,
         reason: row.reason,
         other:
           row.other_from === null || row.other_to === null

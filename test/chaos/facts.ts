@@ -25,10 +25,13 @@ export type Probe = {
   query?: string;
 };
 
-/** A job as the queue took it. */
+/** A job as the queue took it, or as the agent made it that holds the check. */
 export type Job = { id: string; checkId: string; dueAt: number };
 
-/** A job that was handed out to an agent. A lease that was taken back before the answer was sent is none. */
+/**
+ * A job that was handed out to an agent, or a run that an agent may have made because it holds or held the check: with the
+ * agent as its token. A lease that was taken back before the answer was sent is none.
+ */
 export type Delivery = { jobId: string; checkId: string; token: string; agentId: string; at: number };
 
 /** Names a delivery among those of all jobs. */
@@ -45,6 +48,9 @@ export type StoredResult = {
   status: string;
   startedAt: number;
   stoppedAt: number;
+  storedAt: number;
+  /** Of a held check, and stored as uneventful: nothing follows it. */
+  isQuiet: boolean;
   reason: { code: string; owner: string; message: string } | null;
   /** When the same attempt was made another time, because the agent's own delay had spoiled one of them; null = it was made once. */
   other: { from: number; to: number } | null;

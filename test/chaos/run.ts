@@ -2,6 +2,7 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { examplesOf, judge, type Verdict } from './judge/judge.ts';
+import { mode, wrongMode } from './mode.ts';
 import { killEverything, sleep } from './programs.ts';
 import { randomFrom } from './random.ts';
 import type { LoneScenario, Scenario, WorldScenario } from './scenario.ts';
@@ -42,6 +43,11 @@ if (!Number.isInteger(seed) || seed < 0) {
   console.error(`--seed must be a whole number, but is "${values.seed}"`);
   process.exit(64);
 }
+const mistake = wrongMode();
+if (mistake !== null) {
+  console.error(mistake);
+  process.exit(64);
+}
 const main = values.main ?? '';
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
@@ -50,18 +56,19 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/** What made the figures: seed, commit and those variables that the scenario reads. They belong to the command of its row. */
+/** What made the figures: seed, commit, mode and those variables that the scenario reads. They belong to the command of its row. */
 const rowOf = ({ name, reads = [] }: Scenario, seconds: number) => ({
   name,
   seed,
   seconds,
   commit: values.commit,
-  variables: Object.fromEntries(
-    reads.flatMap((variable) => {
+  variables: Object.fromEntries([
+    ['CHAOS_MODE', mode],
+    ...reads.flatMap((variable) => {
       const value = process.env[variable];
       return value === undefined ? [] : [[variable, value]];
     }),
-  ),
+  ]),
 });
 
 let failed = 0;

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { apiOf, type Api } from '../e2e/program.ts';
 import { createAgentFacts, type AgentFacts } from './agent-log.ts';
-import { startDatabase, type ChaosDatabase } from './database.ts';
+import { scheduledJobId } from '../../src/protocol/schedule.ts';
+import { startDatabase, type ChaosDatabase, type Holder } from './database.ts';
 import { makeChecks, type CheckOptions } from './checks.ts';
-import type { ChaosCheck, Facts } from './facts.ts';
+import type { ChaosCheck, Delivery, Facts } from './facts.ts';
 import { startFront, type Front } from './front.ts';
 import { noHeartbeats, startPings, type Heartbeats } from './heartbeats.ts';
 import { momentsOf } from './judge/judge.ts';
+import { mode } from './mode.ts';
 import { killEverything, sleep, start, until, type Running } from './programs.ts';
 import type { Random } from './random.ts';
 import { startReceiver, startTargets, type Receiver, type Targets } from './targets.ts';
@@ -29,7 +31,8 @@ export type World = {
   api: Api;
   replicas: (Running | null)[];
   agents: (Running | null)[];
-  startReplica: (index: number, extra?: Record<string, string>) => Promise<void>;
+  /** `main`: another build of the program. */
+  startReplica: (index: number, extra?: Record<string, string>, main?: string) => Promise<void>;
   /** SIGKILL, and resolved when it is gone. */
   killReplica: (index: number) => Promise<void>;
   /** The front sends nothing more to this replica, until it is started again. */
@@ -98,11 +101,15 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const imports = (files: readonly string[]) =>
     files.map((file) => `--import=${pathToFileURL(file).href}`).join(' ');
 
-  async function startReplica(index: number, extra: Record<string, string> = {}): Promise<void> {
+  async function startReplica(
+    index: number,
+    extra: Record<string, string> = {},
+    main = options.replicaMain ?? options.main,
+  ): Promise<void> {
     const dataDir = join(folder, `service-${index}`);
     mkdirSync(dataDir, { recursive: true });
     const running = start({
-      main: options.replicaMain ?? options.main,
+      main,
       args: ['service'],
       env: {
         DATABASE_URL: database.url,
@@ -115,6 +122,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         SERVICE_RATE_LIMIT: '0',
         NOTIFICATION_PRIVATE_TARGETS: 'allow',
         CHAOS_CLOCK: clockOf('service'),
+        SERVICE_ASSIGNMENTS: String(mode === 'assignments'),
         NODE_OPTIONS: imports([clockFile, ...(options.replicaImports ?? [])]),
         ...options.env,
         ...extra,
@@ -224,6 +232,22 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   return world;
 }
 
+/** The runs that holders of checks may have made. Agents name themselves as the token of such a run. */
+function heldRuns(
+  checks: readonly ChaosCheck[],
+  holders: readonly Holder[],
+  { from, to }: { from: number; to: number },
+): Delivery[] {
+  return holders.flatMap(({ checkId, agentId, locationId }) => {
+    const check = checks.find(({ id }) => id === checkId);
+    const moments = check === undefined ? [] : momentsOf(check, from - check.intervalMs, to);
+    return moments.map((at) => {
+      const jobId = scheduledJobId(checkId, locationId, at);
+      return { jobId, checkId, token: agentId, agentId, at };
+    });
+  });
+}
+
 /** Waits until each moment has its result, or two minutes, and collects. */
 async function settle(world: World, from: number, to: number): Promise<Facts> {
   const end = Date.now() + 120_000;
@@ -243,7 +267,10 @@ async function settle(world: World, from: number, to: number): Promise<Facts> {
       to,
       probes: [...world.targets.probes],
       jobs,
-      deliveries: await world.database.deliveries(),
+      deliveries: [
+        ...(await world.database.deliveries()),
+        ...heldRuns(world.checks, await world.database.holders(), { from, to }),
+      ],
       superseded: world.front.superseded,
       deaths,
       givenUp,

@@ -31,8 +31,12 @@ export function judgeAlerts(check: ChaosCheck, facts: AlertFacts, excuses: Excus
   if (falsely > 0) say(`${falsely} alerts of a failure that never was`);
 
   const logged = facts.logged.filter(({ createdAt }) => createdAt < facts.settledAt);
-  const forgotten = facts.results.filter((result) => counts(result) && !facts.followed.has(result.id));
+  const forgotten = facts.results.filter(
+    (result) => counts(result) && !result.isQuiet && !facts.followed.has(result.id),
+  );
   if (forgotten.length > 0) say(`${forgotten.length} results were stored, and no alert can follow from them`);
+  for (const after of eventfulBefore(facts.results))
+    say(`a result was stored as uneventful, but the run before it had ${after}`);
   const expected = changesOf(facts);
   const raised = logged.map(({ type }) => changeOf(type));
   if (raised.join(' ') !== expected.join(' '))
@@ -72,6 +76,20 @@ function isDelivered(received: readonly string[], logged: readonly LoggedNotific
 /** Final results of runs that took place. */
 const counts = ({ resultType, status }: StoredResult) =>
   resultType === 'FINAL' && /^(passed|degraded|failed|errored)$/.test(status);
+
+/** Statuses of runs after which a run was stored as uneventful. Only a run after one that has passed can be that. */
+function eventfulBefore(results: readonly StoredResult[]): string[] {
+  const runs = results
+    .filter((result) => counts(result) || result.isQuiet)
+    .toSorted((a, b) => a.startedAt - b.startedAt);
+  return runs.flatMap((run, index) => {
+    if (!run.isQuiet) return [];
+    if (run.status !== 'passed') return [`${run.status} itself`];
+    const before = runs[index - 1];
+    const isKnown = before !== undefined && before.storedAt <= run.storedAt;
+    return isKnown && before.status !== 'passed' ? [before.status] : [];
+  });
+}
 
 /**
  * What the results of a check should have raised. They count in the order in which the service followed them; one that

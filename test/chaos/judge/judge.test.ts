@@ -34,6 +34,8 @@ function result(due: number, fields: Partial<StoredResult> = {}): StoredResult {
     status: 'passed',
     startedAt: due + 30,
     stoppedAt: due + 50,
+    storedAt: due + 60,
+    isQuiet: false,
     reason: null,
     other: null,
     missed: null,
@@ -255,6 +257,30 @@ describe('alerts of a check that fails and recovers', () => {
       [two ?? '', 3],
     ]);
     expect(violationsOf({ followed })).toEqual([]);
+  });
+
+  test('an uneventful run needs no place in that order, but a run before it that passed', () => {
+    const calm = [result(first), result(second), result(third, { isQuiet: true })];
+    const [one, two] = calm.map(({ id }) => id);
+    const followed = new Map([
+      [one ?? '', 1],
+      [two ?? '', 2],
+    ]);
+    const clean = { checks: [check], followed };
+    expect(violationsOf({ ...clean, results: calm })).toEqual([]);
+    const [, , last] = calm;
+    if (last === undefined) throw new Error('no result');
+    const after = (fields: Partial<StoredResult>) =>
+      violationsOf({ followed, results: [result(first), result(second, fields), last] }, {});
+    expect(after({ status: 'failed', reason })).toContain(
+      'url-0: a result was stored as uneventful, but the run before it had failed',
+    );
+    // It was stored later, so nobody knew of it.
+    expect(after({ status: 'failed', reason, storedAt: third + 1_000 }).join()).not.toMatch(/uneventful/);
+    const failed = { ...last, status: 'failed', reason };
+    expect(violationsOf({ followed, results: [result(first), result(second), failed] }).join()).toMatch(
+      /the run before it had failed itself/,
+    );
   });
 
   test('a result that was stored without its place in that order is found', () => {
