@@ -80,6 +80,8 @@ export function createKeeping(options: {
   let cursor: string | null = null;
   let cursorOf: string | null = null;
   let heardAt = -Infinity;
+  /** When a service last let this agent hold checks. */
+  let allowedAt = -Infinity;
   let stopsInOutages = false;
   let variables: SharedVariables | null = null;
   let running: Promise<void> = Promise.resolve();
@@ -128,6 +130,13 @@ export function createKeeping(options: {
     isDirty = true;
   };
 
+  /** While replicas are restarted, some let agents hold checks and others do not. The lease bridges that. */
+  const refused = (): number => {
+    if (serviceNow() - allowedAt <= protocolLimits.leaseSeconds * 1000) return maxRetryMs;
+    forgetAll();
+    return offMs;
+  };
+
   const take = async (answer: KeepingAnswer): Promise<void> => {
     ({ stopsInOutages = false } = answer);
     // What is due by now is run in its old form; what comes later in its new one.
@@ -152,10 +161,7 @@ export function createKeeping(options: {
   /** One call; resolves with the milliseconds to wait before the next. */
   const renew = async (): Promise<number> => {
     const hello = await session.get(stopped.signal);
-    if (hello.keepsChecks !== true) {
-      forgetAll();
-      return offMs;
-    }
+    if (hello.keepsChecks !== true) return refused();
     const { agentId } = hello;
     if (cursorOf !== agentId) {
       cursor = null;
@@ -188,10 +194,8 @@ export function createKeeping(options: {
     heardAt = serviceNow();
     const keeping = answer?.keeping;
     // An earlier release answers without it: the service was set back.
-    if (keeping === undefined || keeping.isOff === true) {
-      forgetAll();
-      return offMs;
-    }
+    if (keeping === undefined || keeping.isOff === true) return refused();
+    allowedAt = serviceNow();
     await take(keeping);
     return 0;
   };

@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createKeeping } from '../../../src/agent/keeping/keeping.ts';
+import { createServiceClient } from '../../../src/agent/link/client.ts';
+import type { Session } from '../../../src/agent/link/session.ts';
+import { createTransport } from '../../../src/agent/link/transport.ts';
+import { createLanes } from '../../../src/agent/run/lanes.ts';
+import { createLog } from '../../../src/log.ts';
+import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
+
+/** What an agent that holds checks says to replicas of different kinds, one after the other. */
+
+const folder = mkdtempSync(join(tmpdir(), 'keeping-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const start = 1_790_000_040_000;
+const check = (fields: Partial<Assignment> = {}): Assignment => ({
+  checkId: '0198c0de-0000-7000-8000-000000000001',
+  holder: '0198c0de-0000-7000-8000-0000000000aa',
+  locationId: '0198c0de-0000-7000-8000-000000000002',
+  epoch: 1,
+  // Not in this test.
+  from: start + 86_400_000,
+  intervalSeconds: 60,
+  offsetSeconds: 0,
+  pauses: [],
+  job: {},
+  ...fields,
+});
+const answer = (fields: Partial<KeepingAnswer> = {}): KeepingAnswer => ({
+  epoch: 1,
+  cursor: 'c1',
+  isFirst: false,
+  hasMore: false,
+  checks: [],
+  dropped: [],
+  ...fields,
+});
+type Asked = { cursor: string | null; minor?: number; variables?: string | null };
+
+/** Gives these answers, and resolves with what was asked for each of them and once more. `later`: time that passes before the last. */
+async function talk(answers: readonly KeepingAnswer[], { laterMs = 0 } = {}) {
+  const asked: Asked[] = [];
+  let now = start;
+  let finish: () => void = () => undefined;
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const server = http.createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    request.on('end', () => {
+      asked.push((JSON.parse(text) as { keeping: Asked }).keeping);
+      const next = answers[asked.length - 1];
+      if (next === undefined) {
+        finish();
+        return;
+      }
+      if (asked.length === answers.length) now += laterMs;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jobs: [], keeping: next }));
+      if (laterMs > 0 && asked.length === answers.length) setTimeout(finish, 500);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // it listens on a TCP port
+  const serviceUrl = new URL(`http://127.0.0.1:${port}`);
+  const proxy = { httpProxy: null, httpsProxy: null, noProxy: '' };
+  const transport = await createTransport({ serviceUrl, proxy, extraCaFile: null, headers: {} });
+  const lines: string[] = [];
+  const keeping = createKeeping({
+    client: createServiceClient({ transport, serviceUrl, now: Date.now, onKeyRefused: () => undefined }),
+    session: {
+      get: () => Promise.resolve({ agentId: 'a', keepsChecks: true }),
+      current: () => ({ agentId: 'a' }),
+      forget: () => undefined,
+      clockSkewMs: () => 0,
+    } as unknown as Session, // what it uses
+    log: createLog({
+      level: 'WARN',
+      scrub: (line) => line,
+      destination: { write: (line) => void lines.push(line) },
+    }),
+    version: '1.2.3',
+    instanceId: 'one',
+    folder,
+    apiKey: 'pl_key',
+    continueMs: 86_400_000,
+    lanes: createLanes({ uptime: 4 }),
+    load: () => Promise.reject(new Error('nothing is due in this test')),
+    available: () => ({ runtimes: [], engines: [] }) as never, // nothing is due
+    deliver: () => Promise.resolve(),
+    condition: () => ({ guards: [], outbox: { results: 0, bytes: 0, oldestSeconds: 0 } }),
+    blocked: () => false,
+    fault: (error) => {
+      throw error;
+    },
+    now: () => now,
+    random: () => 0,
+  });
+  keeping.start();
+  await finished;
+  server.closeAllConnections();
+  await keeping.stop();
+  transport.close();
+  server.close();
+  return { asked, log: lines.join('') };
+}
+
+const shared = { sharesVariables: true };
+
+test('the tag of the variables is named in the next claim', async () => {
+  const { asked } = await talk([
+    answer({
+      isFirst: true,
+      checks: [check(shared)],
+      ...shared,
+      variables: { tag: 't1', list: [{ key: 'A', value: 'b' }] },
+    }),
+  ]);
+  expect(asked).toMatchObject([
+    { cursor: null, minor: 8, variables: null },
+    { cursor: 'c1', minor: 8, variables: 't1' },
+  ]);
+});
+
+test('checks of a replica of an earlier release are asked for again when a newer one answers', async () => {
+  const { asked } = await talk([
+    answer({ isFirst: true, checks: [check()] }),
+    answer({ ...shared, variables: { tag: 't1', list: [] } }),
+    answer({ isFirst: true, checks: [check(shared)], ...shared }),
+  ]);
+  expect(asked.map(({ cursor }) => cursor)).toEqual([null, 'c1', null, 'c1']);
+});
+
+test('a replica that lets agents hold no checks, among others that do, takes none away', async () => {
+  const { asked, log } = await talk([
+    answer({ isFirst: true, checks: [check(shared)], ...shared }),
+    answer({ cursor: null, isOff: true }),
+  ]);
+  expect(asked.map(({ cursor }) => cursor)).toEqual([null, 'c1', 'c1']);
+  expect(log).toBe('');
+}, 20_000);
+
+test('when nobody has let it hold checks for the time of a lease, the agent forgets them', async () => {
+  const { log } = await talk(
+    [answer({ isFirst: true, checks: [check(shared)], ...shared }), answer({ cursor: null, isOff: true })],
+    { laterMs: 31_000 },
+  );
+  expect(log).toContain('the service lets agents hold no checks any more');
+});
