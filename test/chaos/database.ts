@@ -42,12 +42,21 @@ export type ChaosDatabase = {
 
 const nobody = 65_534;
 
-/** Starts the server; with `diskMb` its data is on a disk of that size (needs the right to mount). */
-export async function startDatabase({ diskMb }: { diskMb?: number } = {}): Promise<ChaosDatabase> {
+/** Starts the server; with `diskMb` its data is on a disk of that size (needs the right to mount). `settings` are more of its own. */
+export async function startDatabase({
+  diskMb,
+  settings: more = [],
+}: { diskMb?: number; settings?: readonly string[] } = {}): Promise<ChaosDatabase> {
   const binaries = await postgresBinaries();
   if (binaries === null) throw new Error('this needs PostgreSQL: apt-get install postgresql');
   const disk = diskMb === undefined ? null : createSmallDisk(diskMb);
-  const settings = ['max_wal_size=64MB', 'min_wal_size=32MB', 'wal_keep_size=0', 'shared_buffers=64MB'];
+  const settings = [
+    'max_wal_size=64MB',
+    'min_wal_size=32MB',
+    'wal_keep_size=0',
+    'shared_buffers=64MB',
+    ...more,
+  ];
   const postgres = await startPostgres(
     binaries,
     settings,

@@ -14,6 +14,12 @@ import { CommitUnknown, DatabaseUnavailable, isConnectionLost } from './trouble.
 const poolSize = 10;
 const connectTimeoutMs = 10_000;
 const statementTimeoutMs = 30_000;
+/**
+ * A server with synchronous_commit = off answers a commit before it is written, and loses it when it crashes. But an agent
+ * deletes a result, and a job goes on after its ping, because of our answer.
+ */
+const safeCommits = `select set_config('synchronous_commit', 'local', false)
+  where current_setting('synchronous_commit') = 'off'`;
 /** Attempts of one transaction if others conflict with it: deadlock_detected, serialization_failure. */
 const transactionTries = 4;
 const retryableStates = new Set(['40P01', '40001']);
@@ -40,7 +46,7 @@ export async function openServerDatabase(
     // Set by a statement because connection poolers refuse start parameters.
     onConnect: async (client) => {
       await client.query(
-        `set timezone = 'UTC'; set statement_timeout = ${statementTimeoutMs}; set jit = off`,
+        `set timezone = 'UTC'; set statement_timeout = ${statementTimeoutMs}; set jit = off; ${safeCommits}`,
       );
     },
   });
