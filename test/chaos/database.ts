@@ -201,13 +201,14 @@ export async function startDatabase({
           is_quiet: boolean;
           reason: StoredResult['reason'];
           details: { count: number; from: string; to: string; reason: string } | null;
+          ping: string | null;
           other_from: string | null;
           other_to: string | null;
         }>(
           `select id, check_id, job_id, lease_token, result_type, status, started_at, stopped_at, stored_at,
              result_type = 'FINAL' and lease_token in (select id from agents)
                and not exists (select 1 from finished_jobs f where f.job_id = check_results.job_id) as is_quiet,
-             reason, body->'details' as details,
+             reason, body->'details' as details, body->'details'->>'userAgent' as ping,
              substring((body->'log')::text from 'the other attempt began at ([0-9TZ:.-]+)') as other_from,
              substring((body->'log')::text from 'the other attempt began at [0-9TZ:.-]+ and ended at ([0-9TZ:.-]+)') as other_to
            from check_results`,
@@ -228,6 +229,7 @@ export async function startDatabase({
           row.other_from === null || row.other_to === null
             ? null
             : { from: Date.parse(row.other_from), to: Date.parse(row.other_to) },
+        ping: row.ping,
         missed:
           row.status === 'missed' && row.job_id === null && row.details !== null
             ? {

@@ -54,6 +54,8 @@ export type StoredResult = {
   reason: { code: string; owner: string; message: string } | null;
   /** When the same attempt was made another time, because the agent's own delay had spoiled one of them; null = it was made once. */
   other: { from: number; to: number } | null;
+  /** The name of the ping that it is the result of; null = it is of no ping. */
+  ping: string | null;
   /** Of a missed record. */
   missed: { count: number; from: number; to: number; reason: string } | null;
 };
@@ -84,7 +86,7 @@ export type Facts = {
   checks: readonly ChaosCheck[];
   /** Checks that the oracle pings, and its pings that were answered with 200. */
   heartbeats: readonly ChaosCheck[];
-  pings: readonly Probe[];
+  pings: readonly (Probe & { name: string })[];
   /** Due moments from here to there are judged. */
   from: number;
   to: number;

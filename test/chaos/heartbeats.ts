@@ -7,8 +7,8 @@ import { sleep } from './programs.ts';
 /** Seconds after which a silent heartbeat fails, and the time between two pings. */
 export const heartbeatSeconds = { period: 30, grace: 10, ping: 10 };
 
-/** A ping that the service said it has recorded. */
-export type Ping = { check: string; at: number };
+/** A ping that the service said it has recorded. Its name is its User-Agent, which its result keeps. */
+export type Ping = { check: string; at: number; name: string };
 
 const serviceBase = 'http://service';
 
@@ -44,13 +44,17 @@ export async function addHeartbeat(
 export function startPings(heartbeats: Heartbeats, serviceUrl: string): () => void {
   let isOn = true;
   const isBad = ({ bad }: ChaosCheck) => bad.at(-1)?.to === Number.MAX_SAFE_INTEGER;
+  let count = 0;
   const pingOf = async (check: ChaosCheck): Promise<void> => {
     for (let tries = 0; tries < 3; tries++) {
+      const name = `chaos-ping/${++count}`;
       const answer = await fetch(`${serviceUrl}${heartbeats.paths.get(check.name)}`, {
+        headers: { 'user-agent': name },
         signal: AbortSignal.timeout(3_000),
       }).catch(() => null);
       await answer?.text().catch(() => null);
-      if (answer?.status === 200) return void heartbeats.pings.push({ check: check.name, at: Date.now() });
+      if (answer?.status === 200)
+        return void heartbeats.pings.push({ check: check.name, at: Date.now(), name });
       await sleep(500);
     }
   };

@@ -38,6 +38,7 @@ function result(due: number, fields: Partial<StoredResult> = {}): StoredResult {
     isQuiet: false,
     reason: null,
     other: null,
+    ping: null,
     missed: null,
     ...fields,
   };
@@ -295,12 +296,20 @@ describe('heartbeats', () => {
   const heartbeat: ChaosCheck = { ...check, id: 'h1', kind: 'heartbeat', name: 'heartbeat-0' };
   const missedPing = { code: 'HEARTBEAT_MISSED', owner: 'target', message: 'no ping arrived' };
   const pinged = (at: number, fields: Partial<StoredResult> = {}): StoredResult =>
-    result(at, { id: `p${at}`, checkId: 'h1', jobId: null, startedAt: at, stoppedAt: at, ...fields });
+    result(at, {
+      id: `p${at}`,
+      checkId: 'h1',
+      jobId: null,
+      startedAt: at,
+      stoppedAt: at,
+      ping: 'ping/1',
+      ...fields,
+    });
   const violationsOf = (results: StoredResult[], fields: Partial<Facts> = {}) =>
     judge(
       facts({
         heartbeats: [heartbeat],
-        pings: [{ check: 'heartbeat-0', at: start + 1_000 }],
+        pings: [{ check: 'heartbeat-0', at: start + 1_000, name: 'ping/1' }],
         results: [...facts().results, ...results],
         ...fields,
       }),
@@ -309,6 +318,10 @@ describe('heartbeats', () => {
   test('each ping has a result', () => {
     expect(violationsOf([pinged(start + 990)])).toEqual([]);
     expect(violationsOf([]).join()).toMatch(/the ping at 12:00:01.000 has no result/);
+    expect(violationsOf([pinged(start + 990, { ping: 'ping/2' })]).join()).toMatch(/has no result/);
+    // The oracle saw its answer late.
+    const late = [{ check: 'heartbeat-0', at: start + 9_000, name: 'ping/1' }];
+    expect(violationsOf([pinged(start + 990)], { pings: late })).toEqual([]);
   });
 
   test('a failure without silence is found, and silence without a failure', () => {
