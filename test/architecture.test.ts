@@ -134,6 +134,8 @@ const floors: Record<string, readonly string[]> = {
     'artifacts',
     'outbox',
     'own-network',
+    'probe/patterns',
+    'probe/cel',
     'probe/settings',
     'probe',
     'run',

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { expanded, firstMatch } from './matching.ts';
+import { expanded, firstMatch } from './patterns/matching.ts';
 import type { ProbeRun } from './run.ts';
 import type { Step } from './settings/others.ts';
 

@@ -10,7 +10,7 @@ import { connectTcp } from '../../executors/tcp/connect.ts';
 import { lookUp, messageOf } from './address.ts';
 import { secureConnection } from './certificates.ts';
 import { hostPort } from './host-port.ts';
-import { anyMatch } from './matching.ts';
+import { anyMatch } from './patterns/matching.ts';
 import type { Prober, ProbeRun } from './run.ts';
 import type { DnsSettings, RecordRules } from './settings/others.ts';
 

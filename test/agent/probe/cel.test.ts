@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { HealthServer } from '../../../src/agent/metrics/health.ts';
 import { celExpression } from '../../../src/agent/probe/cel/expression.ts';
 import { celFailure } from '../../../src/agent/probe/cel/judge.ts';
-import type * as rulesModule from '../../../src/agent/probe/cel/rules.ts';
+import type * as rulesModule from '../../../src/agent/probe/cel/body-failure.ts';
 import type * as threadModule from '../../../src/agent/probe/cel/thread.ts';
 import { builtProgram } from '../../helpers/build.ts';
 import { parsePrometheus } from '../../helpers/prometheus-text.ts';
@@ -191,7 +191,7 @@ describe('the thread', () => {
     // Threads load compiled modules only.
     const folder = join(await builtProgram(), '../agent/probe/cel');
     ({ createCelThread: create } = (await import(join(folder, 'thread.js'))) as typeof threadModule);
-    rules = (await import(join(folder, 'rules.js'))) as typeof rulesModule;
+    rules = (await import(join(folder, 'body-failure.js'))) as typeof rulesModule;
   }, 120_000);
 
   const never = new AbortController().signal;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { modulesOf } from '../../../src/agent/probe/settings/module-file.ts';
 import { durationMs, sizeBytes } from '../../../src/agent/probe/settings/durations.ts';
-import { patternOf } from '../../../src/agent/probe/settings/patterns.ts';
-import { anyMatch, expanded, firstMatch } from '../../../src/agent/probe/matching.ts';
+import { patternOf } from '../../../src/agent/probe/patterns/patterns.ts';
+import { anyMatch, expanded, firstMatch } from '../../../src/agent/probe/patterns/matching.ts';
 
 /** PROBE_CONFIG: what is read, and what is refused by its name. */
 

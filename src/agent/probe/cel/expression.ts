@@ -1,6 +1,6 @@
 import type { ASTNode, Environment } from '@marcbachmann/cel-js';
-import { firstMatch } from '../matching.ts';
-import { patternOf, type Pattern } from '../settings/patterns.ts';
+import { firstMatch } from '../patterns/matching.ts';
+import { patternOf, type Pattern } from '../patterns/patterns.ts';
 
 /** Expressions of CEL (the Common Expression Language) over the JSON of a body, whose name is `body`. */
 

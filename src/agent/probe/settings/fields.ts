@@ -1,6 +1,6 @@
 import { isFields } from '../../../json-values.ts';
 import { durationMs } from './durations.ts';
-import { patternOf, type Pattern } from './patterns.ts';
+import { patternOf, type Pattern } from '../patterns/patterns.ts';
 
 /** Reading the fields of one object of PROBE_CONFIG: unknown and unsupported ones are refused by name. */
 

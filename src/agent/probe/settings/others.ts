@@ -2,7 +2,7 @@ import { typeNumber } from '../../../executors/dns/types.ts';
 import { queryName } from '../../../executors/dns/query-name.ts';
 import type { ProbeFields } from './fields.ts';
 import { ipSettings, sourceAddress, type IpSettings } from './ip.ts';
-import type { Pattern } from './patterns.ts';
+import type { Pattern } from '../patterns/patterns.ts';
 import { tlsSettings, type TlsSettings } from './tls.ts';
 
 /** The objects `tcp`, `dns`, `icmp` and `grpc` of modules. */

@@ -1,21 +1,5 @@
-import type { ProbeFields } from '../settings/fields.ts';
-import { celExpression, type CelExpression } from './expression.ts';
 import { celFailure, type CelRules } from './judge.ts';
 import { celThreadLoads, createCelThread, type CelThread } from './thread.ts';
-
-/** The fields of an HTTP module; null = it has no expression. */
-export async function celRules(fields: ProbeFields): Promise<CelRules | null> {
-  const rule = async (field: string): Promise<CelExpression | null> => {
-    const text = fields.text(field);
-    if (!fields.has(field)) return null;
-    return celExpression(text).catch((error: unknown) =>
-      fields.fail(field, error instanceof Error ? error.message : 'is not an expression of CEL'),
-    );
-  };
-  const matches = await rule('fail_if_body_json_matches_cel');
-  const notMatches = await rule('fail_if_body_json_not_matches_cel');
-  return matches === null && notMatches === null ? null : { matches, notMatches };
-}
 
 /** Steps on the main thread; these take a few milliseconds. */
 const inlineSteps = 1_000_000;

@@ -1,6 +1,6 @@
-import { runBounded } from '../../executors/assertions/bound.ts';
-import { backtracking } from '../../executors/assertions/pattern.ts';
-import type { Pattern } from './settings/patterns.ts';
+import { runBounded } from '../../../executors/assertions/bound.ts';
+import { backtracking } from '../../../executors/assertions/pattern.ts';
+import type { Pattern } from './patterns.ts';
 
 /** Patterns of the file, tried on what a target sends. Endless ones are stopped, and count as an error of the probe. */
 
