@@ -6,7 +6,7 @@
  * `_wrapHandle` (lib/internal/tls/wrap.js) makes OpenSSL's connection within the constructor. Read from Node 20.20.2,
  * 24.21.0 and 26.10.0; test/library-internals/tls-peer.test.ts fails when Node stops calling one of the two.
  */
-import { X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import { TLSSocket, type DetailedPeerCertificate } from 'node:tls';
 import { certificateObject, parsedCertificate } from './certificate-object.ts';
 import { loadNative, type Native } from './native.ts';
