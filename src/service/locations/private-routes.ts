@@ -117,11 +117,10 @@ function registerList(api: PublicApi, deps: ApiDeps): void {
       config: { countAll: ({ accountId }) => countPrivateLocations(db, accountId) },
     },
     async ({ accountId, query }) => {
-      const { limit } = query;
       return present(
         db,
         deps,
-        await listLocations(db, { accountId, kind: 'private', limit, offset: offsetOf(query) }),
+        await listLocations(db, { accountId, kind: 'private', limit: query.limit, offset: offsetOf(query) }),
       );
     },
   );
@@ -201,9 +200,8 @@ function registerChange(api: PublicApi, deps: ApiDeps, uses: readonly LocationUs
         const proxyUrl =
           body.proxyUrl === undefined || body.proxyUrl === masked(before) ? before : body.proxyUrl;
         checkProxyUrl(proxyUrl);
-        const { allowedNetworks = row.allowedNetworks } = body;
+        const { allowedNetworks = row.allowedNetworks, slugName = row.slugName } = body;
         checkAllowedNetworks(allowedNetworks);
-        const slugName = body.slugName ?? row.slugName;
         const updated = await updatePrivateLocation(tx, {
           id,
           accountId,
