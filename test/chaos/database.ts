@@ -9,7 +9,7 @@ import { sleep, until } from './programs.ts';
 
 /** A real PostgreSQL server that faults befall, and the oracle's own record of jobs in it. */
 
-export type Holder = { checkId: string; agentId: string; locationId: string };
+export type Holder = { checkId: string; agentId: string; locationId: string; isHeld: boolean };
 
 export type ChaosDatabase = {
   url: string;
@@ -182,10 +182,15 @@ export async function startDatabase({
       })),
     holders: async () =>
       (
-        await query<{ check_id: string; agent_id: string; location_id: string }>(
-          'select check_id, agent_id, location_id from kept_checks',
+        await query<{ check_id: string; agent_id: string; location_id: string; is_held: boolean }>(
+          'select check_id, agent_id, location_id, dropped_at is null as is_held from kept_checks',
         )
-      ).map((row) => ({ checkId: row.check_id, agentId: row.agent_id, locationId: row.location_id })),
+      ).map((row) => ({
+        checkId: row.check_id,
+        agentId: row.agent_id,
+        locationId: row.location_id,
+        isHeld: row.is_held,
+      })),
     results: async () =>
       (
         await query<{

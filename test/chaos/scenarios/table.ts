@@ -10,6 +10,7 @@ import { serviceScenarios } from './service.ts';
 import { severalScenarios } from './several.ts';
 import { soak } from './soak.ts';
 import { thousandAtOnce } from './thousand.ts';
+import { upgradeScenarios } from './upgrade.ts';
 import { agentSteps, databaseSteps, serviceSteps } from './steps.ts';
 
 /** All scenarios, in the order in which `npm run chaos` runs them. */
@@ -22,6 +23,7 @@ export const scenarios: readonly Scenario[] = [
   ...hostScenarios,
   ...ownNetworkScenarios,
   ...serviceScenarios,
+  ...upgradeScenarios,
   thousandAtOnce,
   ...databaseScenarios,
   ...severalScenarios,
