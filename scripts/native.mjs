@@ -92,7 +92,14 @@ function buildAddon(compiler) {
   if (!headers) {
     return `no Node headers for the native addon: install libnode-dev, or set npm_config_nodedir to a folder that contains include/node; until then ${addon.consequence}`;
   }
-  return compile(compiler, addon, ['-fPIC', '-shared', '-fvisibility=hidden', '-isystem', headers]);
+  return compile(compiler, addon, [
+    '-fPIC',
+    '-shared',
+    '-fvisibility=hidden',
+    '-Wl,-z,nodelete',
+    '-isystem',
+    headers,
+  ]);
 }
 
 /** Prefers a static build, which starts faster and cannot be preloaded. Not every system has the static C library. */

@@ -1,7 +1,9 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 
-const maxKnown = 2048;
+/** A certificate larger than this is parsed again each time: a server may show another one at each handshake. */
+const maxKnownBytes = 16_384;
+const maxKnown = 1024;
 /** By digest of the certificate, oldest first. */
 const known = new Map<string, X509Certificate>();
 const objects = new WeakMap<X509Certificate, PeerCertificate>();
@@ -14,10 +16,24 @@ export function parsedCertificate(raw: Buffer): X509Certificate {
   const digest = createHash('sha256').update(raw).digest('base64');
   const before = known.get(digest);
   if (before !== undefined) return before;
-  const certificate = new X509Certificate(raw);
+  const certificate = parseDer(raw);
+  if (raw.length > maxKnownBytes) return certificate;
   known.set(digest, certificate);
   const [oldest] = known.keys();
   if (known.size > maxKnown && oldest !== undefined) known.delete(oldest);
+  return certificate;
+}
+
+/**
+ * Parses a certificate in DER. Node looks for PEM in any bytes first, so that it would take a certificate that is hidden
+ * within another one, in a key or an extension, for that one. Throws node:crypto's error if the bytes are no certificate.
+ */
+export function parseDer(raw: Buffer): X509Certificate {
+  const lines = raw.toString('base64').replaceAll(/.{64}/g, '$&\n');
+  const certificate = new X509Certificate(
+    `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
+  );
+  if (!certificate.raw.equals(raw)) throw new Error('the certificate is not in DER');
   return certificate;
 }
 

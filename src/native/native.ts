@@ -129,8 +129,11 @@ export type Native = {
    * errno.
    */
   readNeighbours6: () => string | number;
-  /** Begins to number TLS connections, once per process. False if this program does not export OpenSSL's functions. */
-  watchTls: () => boolean;
+  /**
+   * Begins to number TLS connections, once per process. False if this program does not export OpenSSL's functions. An
+   * addon that an earlier release built lacks it.
+   */
+  watchTls?: () => boolean;
   /** The number of this thread's newest TLS connection; 0 = none since the last call. */
   newestTls: () => number;
   /** DER of the certificates that the server of a connection of this thread sent, leaf first; at most 20. */

@@ -84,7 +84,7 @@ let watcher: Native | null | undefined;
 function watching(): Native | null {
   if (watcher === undefined) {
     const native = loadNative();
-    watcher = native?.watchTls() === true ? native : null;
+    watcher = native?.watchTls?.() === true ? native : null;
   }
   return watcher;
 }

@@ -188,6 +188,20 @@ describe.runIf(hasPlaywright)('keys and headers that a script prints', { timeout
     expect(json).toContain('is lost');
   });
 
+  test('a secret that is set again and again is one secret', async () => {
+    const { json, result } = await run(
+      'MULTI_STEP',
+      `
+      const { test } = require('@playwright/test');
+      test('sets it', () => {
+        for (let i = 0; i < 6000; i++) process.env['SERVICE_SECRET_NUT'] = 'black-walnut'.repeat(150);
+        console.log('set: ' + process.env['SERVICE_SECRET_NUT']);
+      });`,
+    );
+    expect(result).toMatchObject({ status: 'passed', reason: null });
+    expect(json).not.toContain('walnut');
+  });
+
   test.each([
     [
       'more secrets than a process may register',

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { connect, createServer, TLSSocket, type ConnectionOptions } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { executeUrl } from '../../src/executors/url.ts';
+import { readCertificate } from '../../src/executors/ssl/certificate.ts';
+import { parsedCertificate } from '../../src/native/certificate-object.ts';
 import { presentedCertificates, readPeersSafely } from '../../src/native/tls-peer.ts';
 import { createAuthority, type Authority } from '../../src/targets/certificates.ts';
 import {
@@ -17,6 +19,7 @@ import {
   urlJob,
   type TestNetwork,
 } from '../helpers/network/http.ts';
+import { issue } from '../helpers/network/authority.ts';
 import { hasOpenssl, opensslIssue } from '../helpers/network/openssl-certificates.ts';
 
 /** The methods of TLS sockets that the agent replaces, and what Node makes of them. */
@@ -59,6 +62,36 @@ async function opened(options: ConnectionOptions): Promise<TLSSocket> {
 const ders = (pem: string) =>
   pem.split(/(?=-----BEGIN)/).map((one) => new X509Certificate(one).raw.toString('hex'));
 const hex = (certificates: readonly Buffer[]) => certificates.map((one) => one.toString('hex'));
+
+describe('a certificate in the text of another one', () => {
+  // Node looks for PEM in any bytes before it reads them as DER.
+  const both = async () => {
+    const root = await issue({ name: 'Root', authority: true }, Date.now());
+    const inner = await issue({ name: 'victim.test', issuer: root }, Date.now());
+    const outer = await issue({ name: 'evil.test', issuer: root, hidden: `\n${inner.pem}\n` }, Date.now());
+    return { root, outer };
+  };
+
+  test('is not read in its place', async () => {
+    const { outer } = await both();
+    const der = Buffer.from(outer.pem.replaceAll(/-----.*?-----|\s/g, ''), 'base64');
+    expect(new X509Certificate(der).subject).toBe('CN=victim.test');
+    expect(parsedCertificate(der).subject).toBe('CN=evil.test');
+    expect(readCertificate(der, Date.now()).facts.subjectCN).toBe('evil.test');
+  });
+
+  test('does not give its host name to the server', async () => {
+    const { root, outer } = await both();
+    const server = await serve({ cert: outer.pem, key: outer.key });
+    const to = { host: '127.0.0.1', port: server.port, ca: root.pem };
+    const honest = connect({ ...to, servername: 'evil.test' });
+    await once(honest, 'secureConnect');
+    honest.destroy();
+    const [error] = (await once(connect({ ...to, servername: 'victim.test' }), 'error')) as [Error]; // its only error
+    expect(error).toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+    await server.close();
+  });
+});
 
 describe('certificates as the server sent them', () => {
   test("Node checks the host's name with the method that is replaced, and refuses a wrong one", async () => {

@@ -93,13 +93,15 @@ export function createKeeping(options: {
   const serviceNow = () => Math.floor(options.now() - (session.clockSkewMs() ?? 0));
   const reportedTo = () => ledger.reportedTo(serviceNow(), held.earliest());
 
+  const mayRun = (): boolean => serviceNow() - heardAt <= (stopsInOutages ? stopMs : options.continueMs);
+
   const timetable = createTimetable({
     ...options,
     held,
     ledger,
     now: serviceNow,
     variables: () => variables?.list ?? [],
-    mayRun: () => serviceNow() - heardAt <= (stopsInOutages ? stopMs : options.continueMs),
+    mayRun,
   });
 
   const openFile = async (): Promise<KeptFile> => {
@@ -137,10 +139,11 @@ export function createKeeping(options: {
     return offMs;
   };
 
-  const take = async (answer: KeepingAnswer): Promise<void> => {
+  const take = async (answer: KeepingAnswer, hadStopped: boolean): Promise<void> => {
     ({ stopsInOutages = false } = answer);
-    // What is due by now is run in its old form; what comes later in its new one.
-    timetable.runDue();
+    // What is due by now is run in its old form; what comes later in its new one. After a pause the old form may be long out
+    // of date, or another agent's.
+    if (!hadStopped) timetable.runDue();
     const { readAssignments } = await import('./kept-file.ts');
     const { checks, invalid } = readAssignments(answer.checks);
     if (invalid > 0) options.fault(new Error(`${invalid} held checks are malformed`), 'held checks ignored');
@@ -191,12 +194,13 @@ export function createKeeping(options: {
       if (error instanceof ServiceError && !error.retryable) session.forget(agentId);
       throw error;
     }
+    const hadStopped = !mayRun();
     heardAt = serviceNow();
     const keeping = answer?.keeping;
     // An earlier release answers without it: the service was set back.
     if (keeping === undefined || keeping.isOff === true) return refused();
     allowedAt = serviceNow();
-    await take(keeping);
+    await take(keeping, hadStopped);
     return 0;
   };
 

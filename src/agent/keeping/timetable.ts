@@ -66,15 +66,14 @@ export function createTimetable(options: {
   const run = async (check: Assignment, dueAt: number): Promise<void> => {
     const { checkId } = check;
     ledger.open(dueAt);
+    // Those that belong to this form of the check: while its parts load, it may be replaced or taken away.
+    const variables = options.variables();
     busy.set(checkId, (busy.get(checkId) ?? 0) + 1);
     try {
       const { parseJob, runJob, reportInvalid, parts } = await options.load();
       const { jobOf } = await import('./made-jobs.ts');
       const own = { ...parts, leases };
-      const parsed = parseJob(
-        jobOf(check, { dueAt, now: now(), variables: options.variables() }),
-        options.available(),
-      );
+      const parsed = parseJob(jobOf(check, { dueAt, now: now(), variables }), options.available());
       if (parsed.job !== null) await runJob(parsed.job, own);
       else if (parsed.envelope !== null) await reportInvalid(parsed, own);
       else throw parsed.error;

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, type X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { handshake } from '../../executors/http/tls.ts';
-import { authorizationCode } from '../../executors/http/tls-facts.ts';
+import { authorizationCode, issuerPath } from '../../executors/http/tls-facts.ts';
 import { parsedCertificate } from '../../native/certificate-object.ts';
 import { presentedCertificates } from '../../native/tls-peer.ts';
 import type { Gauges } from './gauges.ts';
@@ -29,13 +29,14 @@ export type TlsFacts = {
 
 /** Facts about an open connection; null = the server presented no certificate. */
 export function tlsFacts(socket: TLSSocket): TlsFacts | null {
-  const chain = presentedCertificates(socket).map((raw) => parsedCertificate(raw));
+  const presented = presentedCertificates(socket);
+  const chain = presented.map((raw) => parsedCertificate(raw));
   const [leaf] = chain;
   if (leaf === undefined) return null;
-  const earliest = Math.min(...chain.map(({ validTo }) => Date.parse(validTo) / 1000));
+  const earliest = earliestOf(chain);
   return {
     earliest,
-    chainExpiry: socket.authorized ? earliest : noChain,
+    chainExpiry: socket.authorized ? earliestOf(issuerPath(presented)) : noChain,
     info: {
       fingerprint_sha256: createHash('sha256').update(leaf.raw).digest('hex'),
       subject: nameText(leaf.subject),
@@ -47,6 +48,9 @@ export function tlsFacts(socket: TLSSocket): TlsFacts | null {
     cipher: socket.getCipher()?.standardName ?? '',
   };
 }
+
+const earliestOf = (certificates: readonly X509Certificate[]): number =>
+  Math.min(...certificates.map(({ validTo }) => Date.parse(validTo) / 1000));
 
 /** `chain` and `cipher`: the metrics that only some probers have. */
 export function setTls(gauges: Gauges, facts: TlsFacts, more: { chain: boolean; cipher: boolean }): void {

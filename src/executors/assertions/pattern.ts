@@ -61,7 +61,7 @@ function compile(source: string): Pattern {
 }
 
 /** The time in which V8 compiles a pattern is proportional to two to the power of this: some milliseconds for 20. */
-const maxOptionalRun = 20;
+export const maxOptionalRun = 20;
 
 /** The maximum number of consecutive optional parts (`x?`, `(?:x|y)?`, `x{0,3}`, `(x|)`) in a valid pattern. */
 export function optionalRun(source: string): number {

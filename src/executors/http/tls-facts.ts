@@ -36,6 +36,8 @@ type Identity = Pick<
   'subject' | 'issuer' | 'validFrom' | 'validTo' | 'fingerprint256' | 'serial' | 'altNames' | 'chain'
 > & { expiresAt: number };
 
+/** An identity of certificates that have more bytes is read again each time. */
+const maxIdentityBytes = 32_768;
 const maxIdentities = 1024;
 /** By digest of all certificates that a server sent, oldest first. */
 const identities = new Map<string, Identity>();
@@ -63,7 +65,11 @@ export function certificateFacts(leaf: PeerCertificate, socket: TLSSocket, now: 
 function identityOf(leaf: PeerCertificate, socket: TLSSocket): Identity {
   const presented = presentedCertificates(socket);
   const hash = createHash('sha256');
-  for (const raw of presented) hash.update(raw);
+  let bytes = 0;
+  for (const raw of presented) {
+    hash.update(raw);
+    bytes += raw.length;
+  }
   const digest = hash.digest('base64');
   const known = identities.get(digest);
   if (known !== undefined) return known;
@@ -78,6 +84,7 @@ function identityOf(leaf: PeerCertificate, socket: TLSSocket): Identity {
     altNames: alternativeNames(leaf.subjectaltname),
     chain: chainOf(presented),
   };
+  if (bytes > maxIdentityBytes) return identity;
   identities.set(digest, identity);
   const [oldest] = identities.keys();
   if (identities.size > maxIdentities && oldest !== undefined) identities.delete(oldest);
@@ -121,25 +128,38 @@ function alternativeNames(text: string | undefined): string[] {
   return names;
 }
 
-/** The leaf, its issuer among the certificates that came with it, and so on to the root, which may be one of ours. */
 function chainOf(presented: readonly Buffer[]): CertificateFacts['chain'] {
-  const others = presented.map((raw) => parsedCertificate(raw));
-  const chain: CertificateFacts['chain'] = [];
+  return issuerPath(presented).map((certificate) => {
+    const facts = certificateObject(certificate);
+    return { subject: nameOf(facts.subject), issuer: nameOf(facts.issuer), validTo: isoTime(facts.valid_to) };
+  });
+}
+
+/**
+ * The leaf, its issuer among the certificates that came with it, and so on to the root, which may be one of ours; at most
+ * 10. Certificates that cannot be read are left out.
+ */
+export function issuerPath(presented: readonly Buffer[]): X509Certificate[] {
+  const others = presented.flatMap((raw) => readable(raw));
+  const path: X509Certificate[] = [];
   let last = others.shift();
-  while (last !== undefined && chain.length < maxChain) {
-    const facts = certificateObject(last);
-    chain.push({
-      subject: nameOf(facts.subject),
-      issuer: nameOf(facts.issuer),
-      validTo: isoTime(facts.valid_to),
-    });
+  while (last !== undefined && path.length < maxChain) {
+    path.push(last);
     const signed: X509Certificate = last;
     // A root names itself as its issuer.
     if (signed.subject === signed.issuer) break;
     const at = others.findIndex((one) => signed.checkIssued(one));
     last = at === -1 ? rootOf(signed) : others.splice(at, 1)[0];
   }
-  return chain;
+  return path;
+}
+
+function readable(raw: Buffer): X509Certificate[] {
+  try {
+    return [parsedCertificate(raw)];
+  } catch {
+    return [];
+  }
 }
 
 /** The default roots by subject, read when one is first needed: parsing them takes some milliseconds. */

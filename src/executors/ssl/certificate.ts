@@ -1,5 +1,6 @@
-import { createHash, X509Certificate, type KeyObject } from 'node:crypto';
+import { createHash, type X509Certificate, type KeyObject } from 'node:crypto';
 import { dayMs } from '../../durations.ts';
+import { parseDer } from '../../native/certificate-object.ts';
 import { shortened } from '../../shortened.ts';
 import { countScts, crlUrlsOf, extensionOids, isMustStaple, maxName, maxUrls } from './extensions.ts';
 import { childrenOf, DerError, eachIn, oidOf, tags, timeOf, type Element } from './der.ts';
@@ -165,7 +166,7 @@ export function readCertificate(raw: Buffer, now: number): Certificate {
 function readBytes(bytes: Buffer, fingerprint: string): Certificate {
   // A copy: the bytes may be a part of a larger buffer, which the cache would keep in memory.
   const raw = Buffer.from(bytes);
-  const x509 = new X509Certificate(raw);
+  const x509 = parseDer(raw);
   const parsed = parse(raw);
   const key = keyOf(x509);
   const isSelfIssued = parsed.issuer.equals(parsed.subject);

@@ -147,11 +147,12 @@ static napi_value peer_certificates(napi_env env, napi_callback_info info) {
   for (int i = 0; i < count && i < MAX_CERTIFICATES; i++) {
     void *certificate = openssl.value(chain, i);
     int length = openssl.to_der(certificate, NULL);
-    if (length <= 0) continue;
+    /* Without one of them, the next would take its place. */
+    if (length <= 0) break;
     unsigned char *bytes;
     napi_value buffer;
     if (napi_create_buffer(env, (size_t)length, (void **)&bytes, &buffer) != napi_ok) return NULL;
-    if (openssl.to_der(certificate, &bytes) != length) continue;
+    if (openssl.to_der(certificate, &bytes) != length) break;
     uint32_t at;
     if (napi_get_array_length(env, result, &at) != napi_ok || napi_set_element(env, result, at, buffer) != napi_ok) {
       return NULL;

@@ -2,6 +2,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bounds } from '../child/capture/format.ts';
 import { fieldsOf, parsedJson } from '../../json-values.ts';
+import { codeOf } from '../../system-errors.ts';
 import { lostSecretText, mostSecrets } from '../process/lost-secret.ts';
 import { readOwnFile } from './files.ts';
 
@@ -24,18 +25,34 @@ const maxBytes = 32 * 1024 * 1024;
 /** Reads the records below `folder`. Never throws. The script could have written them, so they are bounded. */
 export async function readSecretRecords(folder: string): Promise<SecretRecords> {
   const found: SecretRecords = { secrets: new Set(), lostSecret: null };
-  // The script may have put a link in its place.
-  const isFolder = (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
-  const names = isFolder ? await readdir(folder).catch(() => []) : [];
+  const lose = (): void => {
+    found.lostSecret ??= lostSecretText('records');
+  };
+  let names: string[] = [];
+  try {
+    // The script may have put a link in its place.
+    if ((await lstat(folder)).isDirectory()) names = await readdir(folder);
+  } catch (error: unknown) {
+    // No process has written anything yet. Any other error may hide secrets.
+    if (codeOf(error) !== 'ENOENT') lose();
+  }
   let left = maxBytes;
   let files = maxFiles;
   for (const name of names.filter((one) => recordName.test(one))) {
     if (left <= 0 || files-- <= 0) {
-      found.lostSecret ??= lostSecretText('records');
+      lose();
       break;
     }
-    const text = (await readOwnFile(join(folder, name), left)) ?? '';
+    const path = join(folder, name);
+    const text = await readOwnFile(path, left);
+    if (text === null) {
+      // A link or a folder of this name is the script's own.
+      if ((await lstat(path).catch(() => null))?.isFile() ?? true) lose();
+      continue;
+    }
     left -= Buffer.byteLength(text);
+    // The last record is incomplete: there was no room for it, or it is beyond what is read.
+    if (text !== '' && !text.endsWith('\n')) lose();
     for (const line of text.split('\n')) {
       const record = fieldsOf(line === '' ? undefined : parsedJson(line));
       if (record['kind'] === 'lost-secret') found.lostSecret ??= lostSecretText(record['limit']);

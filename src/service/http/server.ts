@@ -19,7 +19,7 @@ export type ServerOptions = {
 };
 
 /** Large enough for a download over a line that stands still for a while, and for clients that send requests ahead. */
-const usualAnswerLimits: AnswerLimits = { unreadMs: 60_000, waiting: 64 };
+const usualAnswerLimits: AnswerLimits = { unreadMs: 300_000, waiting: 64 };
 
 /**
  * Creates the HTTP server without any feature's routes: parsing, limits, error form, OpenAPI document. It does not

@@ -70,6 +70,7 @@ async function talk(answers: readonly KeepingAnswer[], { laterMs = 0 } = {}) {
   const proxy = { httpProxy: null, httpsProxy: null, noProxy: '' };
   const transport = await createTransport({ serviceUrl, proxy, extraCaFile: null, headers: {} });
   const lines: string[] = [];
+  let runs = 0;
   const keeping = createKeeping({
     client: createServiceClient({ transport, serviceUrl, now: Date.now, onKeyRefused: () => undefined }),
     session: {
@@ -89,13 +90,16 @@ async function talk(answers: readonly KeepingAnswer[], { laterMs = 0 } = {}) {
     apiKey: 'pl_key',
     continueMs: 86_400_000,
     lanes: createLanes({ uptime: 4 }),
-    load: () => Promise.reject(new Error('nothing is due in this test')),
+    load: () => {
+      runs += 1;
+      return Promise.reject(new Error('nothing runs in these tests'));
+    },
     available: () => ({ runtimes: [], engines: [] }) as never, // nothing is due
     deliver: () => Promise.resolve(),
     condition: () => ({ guards: [], outbox: { results: 0, bytes: 0, oldestSeconds: 0 } }),
     blocked: () => false,
     fault: (error) => {
-      throw error;
+      if (!String(error).includes('nothing runs')) throw error;
     },
     now: () => now,
     random: () => 0,
@@ -106,7 +110,7 @@ async function talk(answers: readonly KeepingAnswer[], { laterMs = 0 } = {}) {
   await keeping.stop();
   transport.close();
   server.close();
-  return { asked, log: lines.join('') };
+  return { asked, log: lines.join(''), runs };
 }
 
 const shared = { sharesVariables: true };
@@ -151,3 +155,22 @@ test('when nobody has let it hold checks for the time of a lease, the agent forg
   );
   expect(log).toContain('the service lets agents hold no checks any more');
 });
+
+// Its first moment is 60 s after the start.
+const due = { from: start + 60_000, intervalSeconds: 300 };
+
+test('an agent that had stopped runs nothing in a form that the service has replaced since', async () => {
+  const dropped = [check().checkId];
+  const first = answer({ isFirst: true, checks: [check({ ...shared, ...due })], ...shared });
+  const last = answer({ dropped, ...shared });
+  const { runs } = await talk(
+    [
+      { ...first, stopsInOutages: true },
+      { ...last, stopsInOutages: true },
+    ],
+    { laterMs: 120_000 },
+  );
+  expect(runs).toBe(0);
+  // One that continues has run the check by then.
+  expect((await talk([first, last], { laterMs: 120_000 })).runs).toBe(1);
+}, 20_000);

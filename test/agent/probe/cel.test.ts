@@ -85,6 +85,7 @@ describe('what an expression says about a body', () => {
     ['another variable', 'other == 1'],
     ['types that cannot be compared', "1 == 'a'"],
     ['a function that does not exist', 'none(body)'],
+    ['a comment before a pattern', "body.name // why\n .matches('a')"],
     ['endless nesting', `${'('.repeat(1000)}1${')'.repeat(1000)}`],
   ])('%s is not read', async (_what, expression) => {
     await expect(celExpression(expression)).rejects.toThrow(/^is not an expression of CEL: /);
@@ -108,6 +109,9 @@ describe('how much work an expression may be', () => {
     ["body.list.map(a, body.status + a).exists(a, a.contains('x'))", 20_000],
     ["body.status.matches('(a+)+b')", 20_000],
     ["body.status == 'up'", 2_000_000],
+    // Both look at a complete text each time.
+    ['body.items.all(i, size(body.text) > 3)', 110_000],
+    ['body.items.all(i, body.items == body.others)', 20_000],
   ])('%s may be slow', async (expression, bytes) => {
     expect(await stepsOf(expression, bytes)).toBeGreaterThan(1_000_000);
   });

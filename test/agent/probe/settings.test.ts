@@ -51,6 +51,7 @@ describe('refused', () => {
     ['http', 'fail_if_body_matches_regexp: ["(?=a)"]', 'is a pattern with (?=a, which is not supported'],
     ['http', 'fail_if_body_matches_regexp: ["(a)\\\\1"]', 'back-reference'],
     ['http', 'fail_if_body_matches_regexp: ["("]', 'is not a pattern'],
+    ['http', `fail_if_body_matches_regexp: ["${'a?'.repeat(60)}"]`, 'more than 20 optional parts in a row'],
     ['http', 'fail_if_body_matches_regexp: ["[[:constructor:]]"]', 'a pattern with [:constructor:]'],
     ['http', 'fail_if_header_matches: [{regexp: a}]', 'header is required'],
     ['tcp', 'query_response: [{expect: a, expect_bytes: b}]', 'exclude each other'],

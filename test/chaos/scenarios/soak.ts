@@ -44,6 +44,8 @@ const rowsPerCheck: { readonly [table: string]: number | undefined } = {
   rollups_due: 2,
   report_days_due: 2,
 };
+/** What a row and its share of the indexes take at most. */
+const kilobytesPerRow = 2;
 const checkCount = Object.values(kinds).reduce((sum, count) => sum + count, 0);
 
 /** How much may grow in the second half of the run. */
@@ -57,7 +59,10 @@ function toleranceOf(name: string): Tolerance | null {
   if (table === null) return { share: 0.1, least: 10 };
   if (history.test(table[2] ?? '')) return null;
   const perCheck = rowsPerCheck[table[2] ?? ''];
-  if (table[1] === 'rows' && perCheck !== undefined) return { most: perCheck * checkCount };
+  if (perCheck !== undefined) {
+    const rows = perCheck * checkCount;
+    return { most: table[1] === 'rows' ? rows : Math.max(256, kilobytesPerRow * rows) };
+  }
   return { share: 0.2, least: table[1] === 'kB' ? 1_024 : 200 };
 }
 

@@ -54,6 +54,8 @@ export type Wanted = {
   /** As many certificate timestamps in the certificate; their content is noise. */
   scts?: number;
   serial?: string;
+  /** Text of an extension of no meaning. */
+  hidden?: string;
 };
 
 let serials = 0;
@@ -93,6 +95,9 @@ export async function issue(wanted: Wanted, now: number): Promise<Issued> {
       ...(wanted.mustStaple === true
         ? [new Extension('1.3.6.1.5.5.7.1.24', false, new Uint8Array([0x30, 3, 2, 1, 5]))]
         : []),
+      ...(wanted.hidden === undefined
+        ? []
+        : [new Extension('1.3.6.1.4.1.55555.1', false, new TextEncoder().encode(wanted.hidden))]),
       ...(wanted.scts === undefined
         ? []
         : [new Extension('1.3.6.1.4.1.11129.2.4.2', false, timestamps(wanted.scts))]),

@@ -251,6 +251,19 @@ test('secrets that were named: those of all processes, and none from elsewhere',
   });
 });
 
+test('records that cannot be read, or have no end, may hide secrets', async () => {
+  const lost = 'the tests recorded too much for all of their secrets to be read';
+  const lostSecret = async () => (await readSecretRecords(options.captureFolder)).lostSecret;
+  writeFileSync(join(options.captureFolder, 'secrets-1-2.jsonl'), '{"kind":"secret","value":"ab');
+  expect(await lostSecret()).toBe(lost);
+  rmSync(options.captureFolder, { recursive: true });
+  expect(await lostSecret()).toBeNull();
+  symlinkSync('capture', options.captureFolder);
+  expect(await lostSecret()).toBeNull();
+  options.captureFolder = `${join(options.captureFolder, 'x'.repeat(300))}`;
+  expect(await lostSecret()).toBe(lost);
+});
+
 test.each([
   ['says so', { kind: 'lost-secret', limit: 'count' }, 'a test process registered more than 1000 secrets'],
   [

@@ -1,3 +1,5 @@
+import { maxOptionalRun, optionalRun } from '../../../executors/assertions/pattern.ts';
+
 /**
  * Patterns of RE2, whose syntax differs from that of JavaScript. They are translated; what has no equal is refused. RE2
  * has no look-around and no back-references, and this refuses them as it does.
@@ -42,6 +44,11 @@ export function patternOf(text: string): Pattern {
     unicode: /\\[pP]|\\x\{/.test(text),
   };
   while (state.at < state.source.length) step(state);
+  if (optionalRun(state.out) > maxOptionalRun) {
+    throw new Error(
+      `is a pattern with more than ${maxOptionalRun} optional parts in a row; join some of them`,
+    );
+  }
   const used = [letters.includes('i') ? 'i' : '', letters.includes('m') ? 'm' : '', state.unicode ? 'u' : ''];
   try {
     return { text, expression: new RegExp(state.out, used.join('')) };

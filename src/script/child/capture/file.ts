@@ -8,8 +8,9 @@ const reservedBytes = 100;
 export type RecordFile = { write: (record: CaptureRecord) => void };
 
 /**
- * The file of this process's records below `folder`; those of secrets have their own, so that others leave them room. It is opened at the first record. Each record is written at once,
- * because the process may be killed at any moment. The total size is limited. Never throws.
+ * The file of this process's records below `folder`. Secrets have one of their own, so that other records leave them
+ * room. It is opened at the first record. Each record is written at once, because the process may be killed at any
+ * moment. The total size is limited. Never throws.
  */
 export function openRecordFile(folder: string, name: 'capture' | 'secrets' = 'capture'): RecordFile {
   let file: number | null = null;
@@ -31,7 +32,7 @@ export function openRecordFile(folder: string, name: 'capture' | 'secrets' = 'ca
           // Never follows a link or appends to a file that another process has put there.
           file = openSync(join(folder, `${name}-${process.pid}-${Date.now()}.jsonl`), 'wx', 0o600);
         }
-        writeSync(file, line);
+        for (let at = 0; at < line.length;) at += writeSync(file, line, at);
       } catch {
         // A full disk costs the record, but must not fail the test.
       }

@@ -21,14 +21,19 @@ const secretName = /^SERVICE_SECRET_/;
  * and sent at once.
  */
 export function watchSecrets(send: SendToHost, file: RecordFile): void {
+  // A script may set the same value before each call; the file has room for each once.
+  const known = new Set<string>();
   const seen = (name: string | symbol, value: unknown) => {
     if (typeof name !== 'string' || !secretName.test(name)) return;
     const text = String(value);
+    if (known.has(text)) return;
     if (text.length > bounds.secretLength) {
       const lost: LostSecret = { kind: 'lost-secret', limit: 'length' };
       file.write(lost);
       send({ type: 'lost-secret', limit: lost.limit });
     } else if (text !== '') {
+      // More of them are withheld anyway, and need not be in memory twice.
+      if (known.size < bounds.secrets) known.add(text);
       file.write({ kind: 'secret', value: text });
       send({ type: 'secret', name, value: text });
     }

@@ -3,8 +3,8 @@
 /** Milliseconds between two checks of what the script still does, and how often in a row that must be nothing. */
 const checkEveryMs = 25;
 const quietChecks = 4;
-/** Checks that prove nothing; after them each one counts, so that a script ends on any machine. */
-const maxVainChecks = 100;
+/** Milliseconds of checks that prove nothing; after them each one counts, so that a script ends on any machine. */
+const maxVainMs = 3000;
 
 class ScriptExit extends Error {}
 
@@ -32,15 +32,18 @@ async function finish(load: () => unknown, before: number): Promise<void> {
   // The promise is that of `import`, or of the async function around top-level await.
   await load();
   // Scripts without top-level await start work and do not signal its end.
-  let vain = 0;
+  let vainMs = 0;
   for (let quiet = 0; quiet < quietChecks;) {
     const began = performance.now();
     await new Promise((resolve) => setTimeout(resolve, checkEveryMs));
-    if (activity() > before) quiet = 0;
-    // A process that got no processor time did nothing, although it had work: such a check proves nothing.
-    else if ((hasImmediates() || performance.now() - began > 2 * checkEveryMs) && vain < maxVainChecks)
-      vain += 1;
-    else quiet += 1;
+    const took = performance.now() - began;
+    if (activity() > before) {
+      quiet = 0;
+      vainMs = 0;
+    } else if ((hasImmediates() || took > 2 * checkEveryMs) && vainMs < maxVainMs) {
+      // A process that got no processor time did nothing, although it had work: such a check proves nothing.
+      vainMs += took;
+    } else quiet += 1;
   }
 }
 
