@@ -6,8 +6,13 @@ import longTests from './test/long-tests.json' with { type: 'json' };
 const sharing = ['agent', 'commands', 'executors', 'protocol', 'secrets', 'service'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
-/** Its statements are timed. */
-const timed = 'test/service/db/volume.test.ts';
+/** Files with a process of their own: statements are timed, or what the process has open is counted. */
+const alone = [
+  'test/service/db/volume.test.ts',
+  'test/agent/warm-up.test.ts',
+  'test/executors/dns.test.ts',
+  'test/executors/dns/dns-streams.test.ts',
+];
 
 /** Patterns of files that a run leaves out, between spaces. */
 const leftOut = (process.env['TESTS_LEFT_OUT'] ?? '').split(' ').filter((pattern) => pattern !== '');
@@ -35,13 +40,13 @@ export default defineConfig({
           exclude: ['test/images/**', ...sharing, ...leftOut],
         },
       },
-      { extends: true, test: { name: 'timed', include: [timed], exclude: leftOut } },
+      { extends: true, test: { name: 'alone', include: alone, exclude: leftOut } },
       {
         extends: true,
         test: {
           name: 'sharing',
           include: sharing,
-          exclude: [timed, ...leftOut],
+          exclude: [...alone, ...leftOut],
           isolate: false,
           // Embedded databases that live for seconds: to optimise their WebAssembly would take more time than it saves.
           execArgv: ['--liftoff-only'],
