@@ -29,7 +29,8 @@ export function parsedCertificate(raw: Buffer): X509Certificate {
  * within another one, in a key or an extension, for that one. Throws node:crypto's error if the bytes are no certificate.
  */
 export function parseDer(raw: Buffer): X509Certificate {
-  const lines = raw.toString('base64').replaceAll(/.{64}/g, '$&\n');
+  // An empty line would end the headers that PEM may have.
+  const lines = (raw.toString('base64').match(/.{1,64}/g) ?? []).join('\n');
   const certificate = new X509Certificate(
     `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
   );

@@ -80,6 +80,16 @@ describe('a certificate in the text of another one', () => {
     expect(readCertificate(der, Date.now()).facts.subjectCN).toBe('evil.test');
   });
 
+  test('certificates of any length are read', async () => {
+    const root = await issue({ name: 'Root', authority: true }, Date.now());
+    // Lines of PEM have 48 bytes.
+    for (let length = 0; length < 48; length++) {
+      const { pem } = await issue({ name: 'a.test', issuer: root, hidden: 'x'.repeat(length) }, Date.now());
+      const der = new X509Certificate(pem).raw;
+      expect(parsedCertificate(der).raw.equals(der)).toBe(true);
+    }
+  });
+
   test('does not give its host name to the server', async () => {
     const { root, outer } = await both();
     const server = await serve({ cert: outer.pem, key: outer.key });
