@@ -1,7 +1,7 @@
 /**
- * Replaces two methods of TLS sockets, because Node's own way to read a peer's certificates can end the process: in
- * Node 24 and 26, `getPeerCertificate` does not survive a key on a curve without a NIST name, such as
- * brainpoolP256r1, anywhere in the chain that a server sends. Node itself calls it to check a host's name.
+ * Replaces two methods of TLS sockets, because Node's own way to read a peer's certificates can end the process. In Node
+ * 24 and 26, `getPeerCertificate` does not survive a key on a curve without a NIST name, such as brainpoolP256r1. The
+ * key may be anywhere in the chain that a server sends. Node itself calls the method to check a host's name.
  *
  * `_wrapHandle` (lib/internal/tls/wrap.js) makes OpenSSL's connection within the constructor. Read from Node 20.20.2,
  * 24.21.0 and 26.10.0; test/library-internals/tls-peer.test.ts fails when Node stops calling one of the two.

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { runningAgent } from '../helpers/running-agent.ts';
 import { startHealthServer, type HealthServer } from '../../src/agent/metrics/health.ts';
 import { anyDatabase } from '../helpers/service/database.ts';
 import { startTestService, type TestService } from '../helpers/service/service.ts';
@@ -23,15 +24,7 @@ const children: ChildProcess[] = [];
 beforeAll(async () => {
   health = await startHealthServer({
     port: 0,
-    view: () => ({
-      state: 'running',
-      version: '0.0.0',
-      guards: [],
-      clockSkewMs: null,
-      lostResults: { dropped: 0, damaged: 0 },
-      alive: true,
-      takesNoJobs: false,
-    }),
+    view: () => runningAgent,
     metricsPage: () => Promise.resolve({ contentType: 'text/plain', body: 'm'.repeat(1_000_000) }),
   });
   service = await startTestService(await anyDatabase.open(), { answerLimits: { unreadMs, waiting: 64 } });

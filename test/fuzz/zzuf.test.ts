@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runningAgent } from '../helpers/running-agent.ts';
 import { startHealthServer, type HealthServer } from '../../src/agent/metrics/health.ts';
 import { anyDatabase } from '../helpers/service/database.ts';
 import { startTestService, type TestService } from '../helpers/service/service.ts';
@@ -20,15 +21,7 @@ beforeAll(async () => {
   if (!hasZzuf) return;
   health = await startHealthServer({
     port: 0,
-    view: () => ({
-      state: 'running',
-      version: '0.0.0',
-      guards: [],
-      clockSkewMs: null,
-      lostResults: { dropped: 0, damaged: 0 },
-      alive: true,
-      takesNoJobs: false,
-    }),
+    view: () => runningAgent,
     metricsPage: () => Promise.resolve({ contentType: 'text/plain', body: 'page' }),
   });
   service = await startTestService(await anyDatabase.open());

@@ -72,3 +72,11 @@ export function defaultRoots(): readonly string[] {
   const list: unknown = Reflect.get(tls, 'getCACertificates');
   return typeof list === 'function' ? (list('default') as string[]) : rootCertificates; // the documented type
 }
+
+let roots: readonly X509Certificate[] | null = null;
+
+/** The same roots, parsed when they are first needed, because that takes some milliseconds. */
+export function parsedRoots(): readonly X509Certificate[] {
+  roots ??= defaultRoots().map((pem) => new X509Certificate(pem));
+  return roots;
+}

@@ -4,7 +4,7 @@ import { shortened } from '../../shortened.ts';
 import { dayMs } from '../../durations.ts';
 import { certificateObject, parsedCertificate } from '../../native/certificate-object.ts';
 import { presentedCertificates } from '../../native/tls-peer.ts';
-import { defaultRoots } from './client-certificates.ts';
+import { parsedRoots } from './client-certificates.ts';
 
 /** The certificate and connection data in a result. Times are ISO, UTC. */
 export type CertificateFacts = {
@@ -162,18 +162,8 @@ function readable(raw: Buffer): X509Certificate[] {
   }
 }
 
-/** The default roots by subject, read when one is first needed: parsing them takes some milliseconds. */
-let roots: Map<string, X509Certificate[]> | null = null;
-
 function rootOf(signed: X509Certificate): X509Certificate | undefined {
-  if (roots === null) {
-    roots = new Map();
-    for (const pem of defaultRoots()) {
-      const root = new X509Certificate(pem);
-      roots.set(root.subject, [...(roots.get(root.subject) ?? []), root]);
-    }
-  }
-  return roots.get(signed.issuer)?.find((root) => signed.checkIssued(root));
+  return parsedRoots().find((root) => root.subject === signed.issuer && signed.checkIssued(root));
 }
 
 /** The data in a result about the client certificate that was offered. */

@@ -1,6 +1,6 @@
-import { X509Certificate, type KeyObject } from 'node:crypto';
+import type { KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { defaultRoots } from '../http/client-certificates.ts';
+import { parsedRoots } from '../http/client-certificates.ts';
 import type { Certificate } from './certificate.ts';
 
 /** Whether the presented certificates lead to an authority that the agent trusts, and in which order they came. */
@@ -97,7 +97,7 @@ function isSignatureOf(key: KeyObject, certificate: X509Certificate): boolean {
 
 /** Whether a trusted root is, or has signed, this certificate. Needed only for chains with wrong dates. */
 function isAnchored({ x509 }: Certificate): boolean {
-  return roots().some((root) => {
+  return parsedRoots().some((root) => {
     try {
       return (
         root.fingerprint256 === x509.fingerprint256 || (x509.checkIssued(root) && x509.verify(root.publicKey))
@@ -106,13 +106,6 @@ function isAnchored({ x509 }: Certificate): boolean {
       return false;
     }
   });
-}
-
-let parsedRoots: X509Certificate[] | null = null;
-
-function roots(): X509Certificate[] {
-  parsedRoots ??= defaultRoots().map((pem) => new X509Certificate(pem));
-  return parsedRoots;
 }
 
 /** Whether the certificate is for this name or address (RFC 6125; the common name counts only without other names). */

@@ -2,21 +2,12 @@ import { connect, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readAgentSettings } from '../../../src/config.ts';
-import { startHealthServer, type HealthServer, type HealthView } from '../../../src/agent/metrics/health.ts';
+import { startHealthServer, type HealthServer } from '../../../src/agent/metrics/health.ts';
 import { shared } from '../../../src/agent/metrics/health-connections.ts';
+import { runningAgent } from '../../helpers/running-agent.ts';
 import { createIdleWatch, maxIdleMs } from '../../../src/agent/metrics/idle-watch.ts';
 
 /** The health port: who may connect, for how long, and what readiness answers. */
-
-const running: HealthView = {
-  state: 'running',
-  version: '0.0.0',
-  guards: [],
-  clockSkewMs: null,
-  lostResults: { dropped: 0, damaged: 0 },
-  alive: true,
-  takesNoJobs: false,
-};
 
 let server: HealthServer | null = null;
 const sockets: Socket[] = [];
@@ -29,7 +20,7 @@ afterEach(async () => {
 async function start(options: Partial<Parameters<typeof startHealthServer>[0]> = {}): Promise<string> {
   server = await startHealthServer({
     port: 0,
-    view: () => running,
+    view: () => runningAgent,
     metricsPage: () => Promise.resolve({ contentType: 'text/plain', body: 'page' }),
     ...options,
   });
@@ -111,14 +102,14 @@ describe('the address', () => {
 
 describe('readiness', () => {
   it('is 503 while the agent takes no jobs, and liveness stays 200', async () => {
-    let view = running;
+    let view = runningAgent;
     const url = await start({ view: () => view });
     const statuses = async () => [
       (await fetch(`${url}/-/readiness`)).status,
       (await fetch(`${url}/-/liveness`)).status,
     ];
     expect(await statuses()).toEqual([200, 200]);
-    view = { ...running, takesNoJobs: true };
+    view = { ...runningAgent, takesNoJobs: true };
     expect(await statuses()).toEqual([503, 200]);
   });
 

@@ -6,6 +6,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSecureContext, TLSSocket } from 'node:tls';
+import { runningAgent } from '../../helpers/running-agent.ts';
 import { startHealthServer, type HealthServer } from '../../../src/agent/metrics/health.ts';
 import { createProbeEndpoint, type ProbeEndpointOptions } from '../../../src/agent/probe/endpoint.ts';
 import { createAuthority } from '../../../src/targets/certificates.ts';
@@ -66,15 +67,7 @@ export async function startProbe(
   return startHealthServer({
     port: 0,
     host: '127.0.0.1',
-    view: () => ({
-      state: 'running',
-      version: '0.0.0',
-      guards: [],
-      clockSkewMs: null,
-      lostResults: { dropped: 0, damaged: 0 },
-      alive: true,
-      takesNoJobs: false,
-    }),
+    view: () => runningAgent,
     metricsPage: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
     probe,
   });
