@@ -11,21 +11,22 @@ export type LastStep =
 export type WatchedNetwork = {
   network: Network;
   last: () => LastStep;
-  /** Names that a name server resolved in this attempt. */
-  resolved: readonly string[];
+  /** Names that a name server resolved in this attempt, and when (epoch, milliseconds). */
+  resolved: readonly { name: string; at: number }[];
 };
 
 /** The network for one attempt; it notes names and addresses, and sends nothing of its own. */
-export function watchNetwork(network: Network): WatchedNetwork {
+export function watchNetwork(network: Network, now: () => number): WatchedNetwork {
   let last: LastStep = null;
-  const resolved: string[] = [];
+  const resolved: { name: string; at: number }[] = [];
   return {
     network: {
       ...network,
       resolve: async (hostname, how) => {
         last = { hostname };
         const found = await network.resolve(hostname, how);
-        if ((found.source === 'dns' || found.source === 'os') && resolved.length < 8) resolved.push(hostname);
+        if ((found.source === 'dns' || found.source === 'os') && resolved.length < 8)
+          resolved.push({ name: hostname, at: now() });
         last = { addresses: found.addresses, port: null };
         return found;
       },

@@ -8,6 +8,7 @@ import {
   pathKey,
   pathTo,
   targets,
+  unproven,
   type Path,
 } from './rules.ts';
 import { sameSubnet } from './routes.ts';
@@ -20,9 +21,10 @@ const maxPeers = 12;
 export function judgeByAnswers(failure: Failure, facts: LocalFacts, probes: Probes): Verdict {
   const verdict = compare(failure, facts, probes);
   return verdict.owner === 'ours' && probes.wasDelayed
-    ? targets('this agent was itself too late to hear the answers, so their absence proves nothing', [
-        ...verdict.evidence,
-      ])
+    ? unproven(
+        'this agent was itself too late to hear the answers, so their absence proves nothing',
+        verdict.evidence,
+      )
     : verdict;
 }
 

@@ -86,4 +86,8 @@ export type Verdict = {
   cause: Cause | null;
   summary: string;
   evidence: readonly Evidence[];
+  /** The fault stays with the target only because nothing could be found out. */
+  isUnproven?: true;
+  /** The fault was ours, and is over. */
+  isOver?: true;
 };

@@ -113,3 +113,18 @@ export function kernelRouteTo(address: string): Promise<KernelRoute> {
     });
   });
 }
+
+/** Whether every route that worked at the last good moment still does. */
+export function isAsGood(host: HostState, baseline: HostState | null): boolean {
+  if (baseline === null) return true;
+  return baseline.routes.every(
+    (before) =>
+      before.rejects ||
+      host.routes.some(
+        (route) =>
+          route.interface === before.interface &&
+          route.prefix === before.prefix &&
+          route.destination.equals(before.destination),
+      ),
+  );
+}

@@ -20,19 +20,27 @@ export type Memory = {
   /** Endpoints that answered since `since`, the latest first. */
   endpointsSince: (since: number) => Answered[];
   /** The same for names. */
-  namesSince: (since: number) => { name: string; at: number }[];
+  namesSince: (since: number) => Resolved[];
+  /** Another name that a name server resolved in this time; null = none is known. */
+  otherNameIn: (name: string | null, span: { from: number; to: number }) => Resolved | null;
   /** Versions of IP over which something has ever answered. */
   families: ReadonlySet<4 | 6>;
 };
 
+/** A name that a name server has resolved. */
+export type Resolved = { name: string; at: number };
+
 const maxEndpoints = 256;
 const maxNames = 64;
+/** Lookups that are remembered by their time. */
+const maxLookups = 256;
 
 /** Creates an empty memory. */
 export function createMemory(): Memory {
   const endpoints = new Map<string, Answered>();
   const names = new Map<string, number>();
   const families = new Set<4 | 6>();
+  const lookups: Resolved[] = [];
   let resolverHasWorked = false;
   return {
     answered: (endpoint) => {
@@ -50,6 +58,8 @@ export function createMemory(): Memory {
       names.delete(name);
       names.set(name, at);
       dropOldest(names, maxNames);
+      lookups.push({ name, at });
+      if (lookups.length > maxLookups) lookups.shift();
     },
     forget: (address) => {
       for (const [key, endpoint] of endpoints) if (endpoint.address === address) endpoints.delete(key);
@@ -62,6 +72,8 @@ export function createMemory(): Memory {
         .filter(([, at]) => at >= since)
         .map(([name, at]) => ({ name, at }))
         .reverse(),
+    otherNameIn: (own, { from, to }) =>
+      lookups.findLast(({ name, at }) => name !== own && at >= from && at <= to) ?? null,
     families,
   };
 }

@@ -1,15 +1,23 @@
 import type { Network } from '../../executors/interface/network.ts';
 import type { Job } from '../../protocol/job.ts';
 import type { Reason } from '../../protocol/reasons.ts';
-import { answeredBy, nameServerStep, watchNetwork, type LastStep } from './attempt-target.ts';
+import {
+  answeredBy,
+  nameServerStep,
+  watchNetwork,
+  type LastStep,
+  type WatchedNetwork,
+} from './attempt-target.ts';
 import { judgeByAnswers } from './compare.ts';
 import { failureOf } from './failed-step.ts';
-import { examine, type ExaminationOptions } from './examination.ts';
+import type { ExaminationOptions } from './examination.ts';
+import { createExaminations, healthKeptMs, troubleKeptMs } from './examinations.ts';
 import type { Cause, Evidence, Failure, LocalFacts, Probes, Verdict } from './facts.ts';
 import { scriptSuspicion, suspicionOf } from './failures.ts';
-import { kernelRouteTo, readHost, type HostState } from './host.ts';
+import { isAsGood, kernelRouteTo, readHost, type HostState } from './host.ts';
 import { createMemory } from './memory.ts';
-import { isOwnAddress, judgeLocally, ours, pathKey, pathTo, targets } from './rules.ts';
+import { askedAgain, resolvedMeanwhile } from './names.ts';
+import { isOwnAddress, judgeLocally, ours, pathKey, pathTo, targets, unproven } from './rules.ts';
 import { createTroubles, type Trouble } from './troubles.ts';
 import { within } from '../../time-limit.ts';
 
@@ -53,23 +61,18 @@ export type OwnNetworkOptions = ExaminationOptions & {
   onExamination: () => void;
 };
 
-/** The longest that a result waits for its verdict, in milliseconds. */
-export const verdictMs = 2000;
+/** The longest that a result waits for its verdict, in milliseconds: two examinations, if the first came too late. */
+export const verdictMs = 4000;
 const localKeptMs = 200;
-/** Answers that prove trouble count for this time. */
-const troubleKeptMs = 5000;
-/** Answers that prove a working network must be about as new as the failure. */
-const healthKeptMs = 1000;
 /** An attempt that had a working network for this time has not failed because of it. */
 const enoughMs = 3000;
-const perMinute = 30;
 const maxProxies = 4;
 const maxEvidence = 24;
 
 export function createOwnNetwork(
   options: Omit<OwnNetworkOptions, 'memory'>,
 ): OwnNetwork & { ready: Promise<void> } {
-  const { now, onExamination } = options;
+  const { now } = options;
   const memory = createMemory();
   const troubles = createTroubles();
   const proxies = new Map<string, { address: string; port: number }>();
@@ -88,32 +91,26 @@ export function createOwnNetwork(
     return local.host;
   };
 
-  // One examination at a time, for everyone who needs its answers.
-  let running: { startedAt: number; probes: Promise<Probes> } | null = null;
-  let latest: Probes | null = null;
-  let minute = { from: 0, count: 0 };
-  const probesFor = async ({ endedAt }: Failure): Promise<Probes | null> => {
-    if (running !== null && running.startedAt >= endedAt - healthKeptMs) return running.probes;
-    await running?.probes;
-    // Another waiter may have started one meanwhile.
-    if (running !== null) return running.probes;
-    if (now() - minute.from > 60_000) minute = { from: now(), count: 0 };
-    // Old answers do not say how the network was during this failure.
-    if (minute.count >= perMinute)
-      return latest !== null && now() - latest.at <= troubleKeptMs ? latest : null;
-    minute.count += 1;
-    onExamination();
-    const probes = examine([...proxies.values()], { ...options, memory }).then((done) => {
-      if (!done.wasDelayed) latest = done;
-      return done;
-    });
-    running = { startedAt: now(), probes };
-    void probes.finally(() => (running = null));
-    return probes;
+  /** Whatever answers an examination ends the trouble of its route, as the answer of a check does. */
+  const noteAnswers = ({ at, endpoints, resolver }: Probes): void => {
+    if (troubles.isEmpty()) return;
+    if (resolver.names.some(({ resolves }) => resolves)) troubles.over('resolver', at);
+    for (const { role, address, port, answers } of endpoints) {
+      if (!answers || role === 'gateway') continue;
+      troubles.over(role === 'proxy' ? proxyKey(address, port) : keyOf(address, baseline), at);
+    }
   };
+
+  const examinations = createExaminations({
+    ...options,
+    memory,
+    proxies: () => [...proxies.values()],
+    onAnswers: noteAnswers,
+  });
 
   /** Answers of an earlier examination that still decide; null = ask again. */
   const known = (failure: Failure, facts: LocalFacts): Verdict | null => {
+    const latest = examinations.latest();
     if (latest === null) return null;
     const { startedAt, endedAt } = failure;
     const age = endedAt - latest.at;
@@ -135,25 +132,30 @@ export function createOwnNetwork(
       usedFamilies: memory.families,
       resolverHasWorked: memory.resolverHasWorked(),
     };
-    const verdict = judgeLocally(failure, facts) ?? answeredMeanwhile(failure, host) ?? known(failure, facts);
+    const verdict = judgeLocally(failure, facts) ?? answeredMeanwhile(failure, host);
     if (verdict !== null) return verdict;
-    const probes = await probesFor(failure);
-    if (probes === null) return targets('the host was examined too often in this minute', []);
-    const judged = judgeByAnswers(failure, { ...facts, host: probes.host }, probes);
-    if (judged.owner === 'target' && isAsGood(probes.host, baseline)) baseline = probes.host;
-    return judged;
+    const judged = known(failure, facts) ?? (await examined(failure, facts));
+    return (await askedAgain(failure, judged, options)) ?? judged;
+  };
+
+  const examined = async (failure: Failure, facts: LocalFacts): Promise<Verdict> => {
+    const judgeNow = async (at: Pick<Failure, 'endedAt'>): Promise<Verdict> => {
+      const probes = await examinations.of(at);
+      if (probes === null) return unproven('the host was examined too often in this minute');
+      const judged = judgeByAnswers(failure, { ...facts, host: probes.host }, probes);
+      if (judged.owner === 'target' && isAsGood(probes.host, baseline)) baseline = probes.host;
+      return judged;
+    };
+    const first = await judgeNow(failure);
+    // This process may have been too late to hear the answers: once more.
+    return first.isUnproven === true ? judgeNow({ endedAt: now() + healthKeptMs }) : first;
   };
 
   /** Something else answered over the same route while the attempt failed, so nobody needs to be asked. */
   const answeredMeanwhile = (failure: Failure, host: HostState): Verdict | null => {
-    const { step, address, hostname, startedAt, endedAt, viaProxy, lostName } = failure;
+    const { step, address, startedAt, endedAt, viaProxy } = failure;
     const since = Math.max(startedAt, endedAt - healthKeptMs);
-    if (step === 'name' && !lostName) {
-      const other = memory.namesSince(since).find(({ name }) => name !== hostname);
-      return other === undefined
-        ? null
-        : targets('the resolver works', [{ looked: `name ${other.name}`, found: 'resolved meanwhile' }]);
-    }
+    if (step === 'name') return resolvedMeanwhile(failure, memory);
     if (step !== 'connection' || address === null) return null;
     const key = keyOf(address, host);
     const other = memory
@@ -175,28 +177,34 @@ export function createOwnNetwork(
   const remember = (failure: Failure, verdict: Verdict): void => {
     const { step, address, hostname, viaProxy } = failure;
     if (verdict.owner === 'ours' && verdict.cause !== null) {
+      if (verdict.isOver === true) return;
       troubles.seen(keyOfFailure(failure), { cause: verdict.cause, summary: verdict.summary, at: now() });
     } else if (step === 'name' && hostname !== null) memory.forgetName(hostname);
     else if (address !== null && !viaProxy) memory.forget(address);
   };
 
-  const keyOfFailure = ({ step, address }: Failure): string =>
-    step === 'name' ? 'resolver' : address === null ? 'unknown' : keyOf(address, baseline);
+  const keyOfFailure = ({ step, address, port, viaProxy }: Failure): string => {
+    if (step === 'name') return 'resolver';
+    if (address === null) return 'unknown';
+    return viaProxy ? proxyKey(address, port) : keyOf(address, baseline);
+  };
 
   const noteAnswer = (
     last: LastStep,
     details: FinishedAttempt['details'],
-    names: readonly string[],
+    names: WatchedNetwork['resolved'],
   ): void => {
-    for (const name of names) memory.resolved(name, now());
-    if (names.length > 0 && !troubles.isEmpty()) troubles.over('resolver');
+    for (const { name, at } of names) memory.resolved(name, at);
+    const [first] = names;
+    if (first !== undefined && !troubles.isEmpty()) troubles.over('resolver', first.at);
     if (nameServerStep(details)?.usesSystem === true) memory.resolverAnswered();
     const answered = answeredBy(last, details, now());
     if (answered === null || answered.address.startsWith('127.') || answered.address === '::1') return;
     memory.answered(answered);
     if (troubles.isEmpty()) return;
-    troubles.over(keyOf(answered.address, baseline));
-    troubles.over('unknown');
+    troubles.over(keyOf(answered.address, baseline), answered.at);
+    troubles.over(proxyKey(answered.address, answered.port), answered.at);
+    troubles.over('unknown', answered.at);
   };
 
   const conclude = async (
@@ -204,12 +212,14 @@ export function createOwnNetwork(
     how: 'examine' | 'compare',
     limitMs: number,
   ): Promise<Finding | null> => {
-    const overlapNow = () => troubles.during(keyOfFailure(failure), failure);
+    const key = keyOfFailure(failure);
+    const overlapNow = () => troubles.during(key, failure);
     const before = overlapNow();
     if (how === 'compare') return before === null ? null : findingOf(overlapping(before));
     const verdict = await withinLimit(judge(failure), Math.min(limitMs, verdictMs));
-    // Meanwhile another failure may have found the trouble.
-    const overlap = before ?? overlapNow();
+    // Meanwhile another failure may have found the trouble. What lasts explains what could not be found out.
+    const lasting = verdict.isUnproven === true ? troubles.lasting(key, failure.startedAt) : null;
+    const overlap = before ?? overlapNow() ?? lasting;
     remember(failure, verdict);
     if (verdict.owner === 'target' && overlap !== null) return findingOf(overlapping(overlap));
     // Targets on this host itself need no evidence.
@@ -223,7 +233,7 @@ export function createOwnNetwork(
     ready,
     trouble: () => (troubles.isEmpty() ? null : troubles.current(now())),
     watch: (job, base) => {
-      const watched = watchNetwork(base);
+      const watched = watchNetwork(base, now);
       return {
         network: watched.network,
         conclude: ({ reason, details, startedAt, stoppedAt, limitMs }) => {
@@ -232,7 +242,7 @@ export function createOwnNetwork(
             noteAnswer(last, details, watched.resolved);
             return null;
           }
-          for (const name of watched.resolved) memory.resolved(name, now());
+          for (const { name, at } of watched.resolved) memory.resolved(name, at);
           const times = { startedAt, endedAt: stoppedAt };
           const inScript = scriptSuspicion(reason, details);
           if (inScript !== null) {
@@ -268,28 +278,18 @@ function overlapping({ cause, summary, since, seenAt }: Trouble): Verdict {
   return ours(cause, `during the attempt, ${summary}`, [{ looked: 'earlier examinations', found }]);
 }
 
+/** Proxies have trouble of their own: other targets may answer over the same route. */
+function proxyKey(address: string, port: number | null): string {
+  return `proxy ${address} ${port}`;
+}
+
 function findingOf({ owner, cause, summary, evidence }: Verdict): Finding {
   return { isOurs: owner === 'ours', cause, summary, evidence: evidence.slice(0, maxEvidence) };
 }
 
-/** Whether everything that worked at the last good moment still does. */
-function isAsGood(host: HostState, baseline: HostState | null): boolean {
-  if (baseline === null) return true;
-  return baseline.routes.every(
-    (before) =>
-      before.rejects ||
-      host.routes.some(
-        (route) =>
-          route.interface === before.interface &&
-          route.prefix === before.prefix &&
-          route.destination.equals(before.destination),
-      ),
-  );
-}
-
 /** The verdict, or one that leaves the fault with the target if it is not known in time. Never rejects. */
 async function withinLimit(verdict: Promise<Verdict>, limitMs: number): Promise<Verdict> {
-  const known = verdict.catch(() => targets('this host could not be examined', []));
-  const late = targets('the examination of this host did not end in time', []);
+  const known = verdict.catch(() => unproven('this host could not be examined'));
+  const late = unproven('the examination of this host did not end in time');
   return (await within(known, Math.max(0, limitMs))) ?? late;
 }

@@ -134,7 +134,8 @@ export async function probeResolver(
 
 const withoutServer = 'resolves without a name server';
 
-async function resolveName(
+/** Resolves a name now; `signal` limits the wait. Never rejects. */
+export async function resolveName(
   name: string,
   network: Network,
   signal: AbortSignal,

@@ -57,6 +57,11 @@ export function targets(summary: string, evidence: readonly Evidence[]): Verdict
   return { owner: 'target', cause: null, summary, evidence };
 }
 
+/** The same, because nothing could be found out. */
+export function unproven(summary: string, evidence: readonly Evidence[] = []): Verdict {
+  return { ...targets(summary, evidence), isUnproven: true };
+}
+
 /** The verdict that the host's state alone allows; null if answers of others must decide. */
 export function judgeLocally(failure: Failure, facts: LocalFacts): Verdict | null {
   if (failure.step === 'unknown') return judgeDefaultRoutes(facts);

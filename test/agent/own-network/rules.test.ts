@@ -208,8 +208,14 @@ test('trouble lasts until something answers, and covers attempts that overlap wi
   expect(troubles.during('eth0', { startedAt: 21_000, endedAt: 26_000 })).not.toBeNull();
   expect(troubles.during('eth0', { startedAt: 23_000, endedAt: 26_000 })).toBeNull();
   expect(troubles.during('eth1', { startedAt: 21_000, endedAt: 26_000 })).toBeNull();
-  troubles.over('eth0');
+  expect(troubles.lasting('eth0', 30_000)).not.toBeNull();
+  troubles.over('eth0', 24_000);
+  troubles.over('eth0', 29_000);
   expect(troubles.current(30_000)).toBeNull();
+  expect(troubles.lasting('eth0', 30_000)).toBeNull();
+  // What began before the first answer may have been sent into the trouble.
+  expect(troubles.during('eth0', { startedAt: 23_000, endedAt: 26_000 })).not.toBeNull();
+  expect(troubles.during('eth0', { startedAt: 24_500, endedAt: 26_000 })).toBeNull();
 });
 
 test('REFERENCE_TARGETS', () => {
