@@ -134,3 +134,13 @@ describe.skipIf(process.platform !== 'linux').each([
     expect(process.memoryUsage().rss - before).toBeLessThan(300 * 1024 ** 2);
   });
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'the service closes connections of peers that do not read answers to unreadable paths',
+  { timeout: 60_000 },
+  async () => {
+    await startPeers(service.url, 80, 'deaf', requestOf('/%zz'), 20_000);
+    expect(await statusOf(service.url, '/%zz')).toBe('400');
+    await untilNoneIsOpen(service.url, 25_000);
+  },
+);

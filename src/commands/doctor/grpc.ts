@@ -3,9 +3,10 @@ import { createSecureServer, createServer, type ServerHttp2Stream } from 'node:h
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { toError } from '../../errors.ts';
+import { codeOf } from '../../system-errors.ts';
 import { emptyAnswer, makeCall, openSession } from '../../executors/grpc/call.ts';
 import { frameOf } from '../../executors/grpc/frames.ts';
-import { ok, problem, type Finding, type Probe } from './finding.ts';
+import { note, ok, problem, type Finding, type Probe } from './finding.ts';
 
 /** Calls over HTTP/2 to this machine itself, as gRPC checks make them. `host`: where the server listens. */
 export function grpcProbes(host = '127.0.0.1'): Probe[] {
@@ -21,6 +22,12 @@ async function calls(host: string, signal: AbortSignal): Promise<Omit<Finding, '
     try {
       await call(way, host, signal);
     } catch (error: unknown) {
+      // The packets came through: OpenSSL itself has refused.
+      if (codeOf(error)?.startsWith('ERR_SSL_') === true) {
+        return note(
+          `HTTP/2 in plain text; by TLS it was not tried, because this machine's OpenSSL refuses TLS 1.2 without a certificate (${codeOf(error)})`,
+        );
+      }
       return problem(
         `a call to this machine in ${way} failed: ${toError(error).message}`,
         'check whether a firewall or sandbox stops connections to this machine itself; gRPC checks fail in this way, too',

@@ -26,6 +26,7 @@ const usualAnswerLimits: AnswerLimits = { unreadMs: 300_000, waiting: 64 };
  * listen yet.
  */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const limitAnswer = createAnswerLimits(options.answerLimits ?? usualAnswerLimits);
   const app: FastifyInstance = fastify({
     ...(options.logger === undefined ? {} : { loggerInstance: options.logger }),
     trustProxy: options.trustedProxies === undefined ? false : [...options.trustedProxies],
@@ -34,7 +35,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // Ids of any length reach the route, which answers 404.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 20_000 },
     // Unreadable paths and requests get the same form of answer.
-    frameworkErrors: errorHandler,
+    frameworkErrors: (error, request, reply) => {
+      // No hook has seen these requests.
+      if (limitAnswer(request.raw, reply.raw)) return errorHandler(error, request, reply);
+      return reply.hijack();
+    },
     clientErrorHandler,
     ajv: {
       onCreate: compileOnUse,
@@ -65,7 +70,6 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.decorateRequest('role', 'READ_ONLY');
   app.decorateRequest('replaces', false);
   refuseWhileStopping(app);
-  const limitAnswer = createAnswerLimits(options.answerLimits ?? usualAnswerLimits);
   app.addHook('onRequest', async (request, reply) => {
     if (!limitAnswer(request.raw, reply.raw)) reply.hijack();
   });

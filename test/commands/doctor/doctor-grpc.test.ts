@@ -1,3 +1,4 @@
+import tls from 'node:tls';
 import { expect, test } from 'vitest';
 import { runProbes } from '../../../src/commands/doctor/finding.ts';
 import { grpcProbes } from '../../../src/commands/doctor/grpc.ts';
@@ -21,6 +22,22 @@ test('a machine that cannot be reached by itself is named', async () => {
     message: expect.stringMatching(/^a call to this machine in plain text failed: .*EADDRNOTAVAIL/) as string,
     remedy: expect.stringContaining('gRPC checks') as string,
   });
+});
+
+test('an OpenSSL that refuses the connection of this probe is no firewall', async () => {
+  const before = tls.DEFAULT_MIN_VERSION;
+  tls.DEFAULT_MIN_VERSION = 'TLSv1.3';
+  try {
+    expect(await runProbes(grpcProbes(), 10_000)).toMatchObject([
+      {
+        status: 'note',
+        message: expect.stringMatching(/refuses .* \(ERR_SSL_\w+\)$/) as string,
+        remedy: null,
+      },
+    ]);
+  } finally {
+    tls.DEFAULT_MIN_VERSION = before;
+  }
 });
 
 test('no port stays open', async () => {
