@@ -18,7 +18,8 @@ const given = args.filter((arg) => arg !== '--long');
 const isWhole = given.every((arg) => arg.startsWith('--'));
 const longTests = JSON.parse(readFileSync(new URL('../test/long-tests.json', import.meta.url), 'utf8'));
 const run = await runVitest(
-  isLong ? [...given, ...longTests] : given,
+  // They wait even more than the others.
+  isLong ? [...given, '--maxWorkers=4', ...longTests] : given,
   isWhole && !isLong ? { TESTS_SUITE: 'quick' } : {},
 );
 const missing = [];
