@@ -13,7 +13,7 @@ import { conditionOf } from './condition.ts';
 import { hello, textOf } from './hello.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
 import type { AgentCallLimits } from './call-limits.ts';
-import { createKeyCheck } from './keys.ts';
+import { createKeyCheck, type KeyCheck } from './keys.ts';
 import { releaseJob } from './release.ts';
 import { bodyLimits, bodyParser } from './request-body.ts';
 import { storeResults } from './results.ts';
@@ -75,12 +75,15 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   const waiting = createWaiting(db);
   const keptWaiting = createWaiting(db, keptChannel);
   const { assignments = false } = deps;
-  const locationOf = createKeyCheck(deps);
+  const keyCheck = createKeyCheck(deps);
+  const { locationOf } = keyCheck;
   const stopping = new AbortController();
+  await keyCheck.start();
   await waiting.start();
   if (assignments) await keptWaiting.start();
   // Runs before the server waits for active requests, because long polls would delay it.
   app.addHook('preClose', async () => stopping.abort());
+  app.addHook('onClose', () => keyCheck.stop());
   app.addHook('onClose', () => waiting.stop());
   app.addHook('onClose', () => keptWaiting.stop());
   const shared = { partitions: createPartitions(db), waiting, keptWaiting, assignments };
@@ -113,10 +116,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
 /** Adds routes of the protocol: each checks the key and the body, then calls `answer`; undefined = 204. */
 function createRoute(
   scope: FastifyInstance,
-  {
-    locationOf,
-    limits,
-  }: { locationOf: ReturnType<typeof createKeyCheck>; limits: AgentCallLimits | undefined },
+  { locationOf, limits }: { locationOf: KeyCheck['locationOf']; limits: AgentCallLimits | undefined },
 ) {
   return <R extends AgentRoute>(
     name: R,

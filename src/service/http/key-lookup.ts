@@ -1,7 +1,7 @@
 import { hashToken } from '../engine/keys.ts';
 import type { WrongKeys } from './wrong-keys.ts';
 
-/** How many keys are cached and for how long. A deleted key stops working within that time. */
+/** How many keys are cached and for how long. A deleted key stops working within that time, if nobody is told of it. */
 const cacheSize = 10_000;
 const cacheMs = 5_000;
 
@@ -19,6 +19,10 @@ export type TokenLookup<Owner> = {
   ownerOf(token: string, address: string): Promise<Owner>;
   /** Drops a token from the cache, because it has ended. */
   forget(token: string): void;
+  /** Like `forget`, by the token's SHA-256 in base64. */
+  forgetHash(hash: string): void;
+  /** Drops all tokens. */
+  clear(): void;
 };
 
 /**
@@ -30,6 +34,10 @@ export function createTokenLookup<Owner extends object>(options: Options<Owner>)
   const known = new Map<string, { owner: Owner; until: number }>();
   /** Counts calls of `forget`, so that a search that began earlier does not put the token back. */
   let forgotten = 0;
+  const forgetHash = (hash: string): void => {
+    forgotten++;
+    known.delete(hash);
+  };
 
   return {
     ownerOf: async (token, address) => {
@@ -51,9 +59,11 @@ export function createTokenLookup<Owner extends object>(options: Options<Owner>)
       if (before === forgotten) known.set(name, { owner, until: now() + cacheMs });
       return owner;
     },
-    forget: (token) => {
+    forget: (token) => forgetHash(hashToken(token).toString('base64')),
+    forgetHash,
+    clear: () => {
       forgotten++;
-      known.delete(hashToken(token).toString('base64'));
+      known.clear();
     },
   };
 }
@@ -62,8 +72,14 @@ export function createTokenLookup<Owner extends object>(options: Options<Owner>)
 export function createKeyLookup<Owner extends object>(
   options: Options<Owner>,
 ): (authorization: string | undefined, address: string) => Promise<Owner> {
-  const { refuse } = options;
-  const lookup = createTokenLookup(options);
+  return byBearer(createTokenLookup(options), options);
+}
+
+/** Finds the owner of a request's key with this lookup. */
+export function byBearer<Owner extends object>(
+  lookup: TokenLookup<Owner>,
+  { refuse }: Pick<Options<Owner>, 'refuse'>,
+): (authorization: string | undefined, address: string) => Promise<Owner> {
   return async (authorization, address) => {
     if (authorization === undefined || authorization === '') throw refuse('is missing');
     const key = /^Bearer +(\S{1,512}) *$/i.exec(authorization)?.[1];
