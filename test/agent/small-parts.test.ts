@@ -67,6 +67,7 @@ test('a clock that is set is noticed, and compared with the service again', asyn
         } as R);
       },
       failingSince: () => null,
+      onAnswer: () => undefined,
       close: () => undefined,
     },
     log: createLog({ level: 'ERROR', scrub: (line) => line, destination: { write: () => undefined } }),
@@ -110,6 +111,7 @@ test.each([
           }),
         ),
       failingSince: () => null,
+      onAnswer: () => undefined,
       close: () => undefined,
     },
     log: createLog({

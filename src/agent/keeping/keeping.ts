@@ -10,6 +10,7 @@ import { backoffMs, pause } from '../link/backoff.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
 import type { Lanes } from '../run/lanes.ts';
+import { createContact } from './contact.ts';
 import { createHeldChecks } from './held-checks.ts';
 import type { KeptFile } from './kept-file.ts';
 import { createLedger, settledMoment } from './ledger.ts';
@@ -46,6 +47,8 @@ const maxRetryMs = 5_000;
 const offMs = 15_000;
 /** A location that stops in outages: its agents stop this long after they last heard of the service. */
 const stopMs = protocolLimits.leaseSeconds * 1000;
+/** Such an agent asks often enough, and for answers that come at once, to hear of a service that answers in time. */
+const stopping = { marginMs: 5_000, retryMs: 2_000, retryAfterMs: 10_000 };
 const saveEveryMs = 5_000;
 const leaveMs = 3_000;
 
@@ -79,7 +82,6 @@ export function createKeeping(options: {
   let continued: string[] = [];
   let cursor: string | null = null;
   let cursorOf: string | null = null;
-  let heardAt = -Infinity;
   /** When a service last let this agent hold checks. */
   let allowedAt = -Infinity;
   let stopsInOutages = false;
@@ -93,7 +95,11 @@ export function createKeeping(options: {
   const serviceNow = () => Math.floor(options.now() - (session.clockSkewMs() ?? 0));
   const reportedTo = () => ledger.reportedTo(serviceNow(), held.earliest());
 
-  const mayRun = (): boolean => serviceNow() - heardAt <= (stopsInOutages ? stopMs : options.continueMs);
+  /** Between two renewals the agent cannot know whether the service is away. */
+  const limitMs = () => (stopsInOutages ? stopMs : Math.max(stopMs, options.continueMs));
+  const contact = createContact({ now: serviceNow, limitMs });
+  const { mayRun } = contact;
+  client.onAnswer(contact.heard);
 
   const timetable = createTimetable({
     ...options,
@@ -117,7 +123,7 @@ export function createKeeping(options: {
       holders: [...holders],
       checks: held.all(),
       reportedTo: reportedTo(),
-      heardAt,
+      heardAt: contact.heardAt(),
       stopsInOutages,
       variables,
     });
@@ -161,8 +167,8 @@ export function createKeeping(options: {
     timetable.replan();
   };
 
-  /** One call; resolves with the milliseconds to wait before the next. */
-  const renew = async (): Promise<number> => {
+  /** One call; resolves with the milliseconds to wait before the next. `isRetry`: the last one has failed. */
+  const renew = async (isRetry: boolean): Promise<number> => {
     const hello = await session.get(stopped.signal);
     if (hello.keepsChecks !== true) return refused();
     const { agentId } = hello;
@@ -171,7 +177,8 @@ export function createKeeping(options: {
       cursorOf = agentId;
     }
     holders.add(agentId);
-    const waitSeconds = protocolLimits.keepingWaitSeconds;
+    const waitSeconds = isRetry ? 0 : protocolLimits.keepingWaitSeconds;
+    const marginMs = limitMs() > stopMs || isRetry ? answerMarginMs : stopping.marginMs;
     let answer;
     try {
       answer = await client.call(
@@ -188,33 +195,38 @@ export function createKeeping(options: {
             variables: variables?.tag ?? null,
           },
         },
-        { timeoutMs: waitSeconds * 1000 + answerMarginMs, answerBytes, signal: stopped.signal },
+        { timeoutMs: waitSeconds * 1000 + marginMs, answerBytes, signal: stopped.signal },
       );
     } catch (error) {
       if (error instanceof ServiceError && !error.retryable) session.forget(agentId);
       throw error;
     }
-    const hadStopped = !mayRun();
-    heardAt = serviceNow();
     const keeping = answer?.keeping;
     // An earlier release answers without it: the service was set back.
     if (keeping === undefined || keeping.isOff === true) return refused();
     allowedAt = serviceNow();
-    await take(keeping, hadStopped);
+    await take(keeping, contact.renewed());
     return 0;
+  };
+
+  const retryMs = (error: unknown, backoff: number): number => {
+    const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+    const mayStop = limitMs() <= stopMs && mayRun();
+    return mayStop
+      ? Math.max(Math.min(retryAfterMs, stopping.retryAfterMs), Math.min(stopping.retryMs, backoff))
+      : Math.max(retryAfterMs, Math.min(maxRetryMs, backoff));
   };
 
   const loop = async (): Promise<void> => {
     for (let failures = 0; !stopped.signal.aborted;) {
       try {
-        const waitMs = await renew();
+        const waitMs = await renew(failures > 0);
         failures = 0;
         await pause(waitMs, stopped.signal);
       } catch (error) {
         if (error instanceof FatalError || stopped.signal.aborted) return;
         failures += 1;
-        const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-        const waitMs = Math.max(retryAfterMs, Math.min(maxRetryMs, backoffMs(failures, options.random)));
+        const waitMs = retryMs(error, backoffMs(failures, options.random));
         if (held.size() > 0) {
           log.warn(
             { err: toError(error), checks: held.size() },
@@ -233,7 +245,8 @@ export function createKeeping(options: {
       if (kept === null || kept.checks.length === 0) return;
       for (const id of kept.holders) holders.add(id);
       continued = kept.holders.slice(-16);
-      ({ heardAt, stopsInOutages, variables } = kept);
+      ({ stopsInOutages, variables } = kept);
+      contact.restore(kept.heardAt);
       held.restore(kept.checks, kept.reportedTo);
       isDirty = true;
       log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');

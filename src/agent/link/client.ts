@@ -21,6 +21,8 @@ export type ServiceClient = {
   ) => Promise<ResponseOf<R> | null>;
   /** Time of the clock `now` since which no call has succeeded, in milliseconds; null while calls succeed. */
   failingSince: () => number | null;
+  /** Calls `listener` whenever the service itself has answered, also if it refused; not if it is not available (5xx). */
+  onAnswer: (listener: () => void) => void;
   close: () => void;
 };
 
@@ -45,6 +47,10 @@ export function createServiceClient(options: {
   onKeyRefused: (error: FatalError) => void;
 }): ServiceClient {
   let failingSince: number | null = null;
+  const listeners: (() => void)[] = [];
+  const tellAnswered = (): void => {
+    for (const listener of listeners) listener();
+  };
 
   const perform = async (route: AgentRoute, body: Buffer | string, call: CallOptions): Promise<unknown> => {
     const { path } = agentCalls[route];
@@ -72,14 +78,17 @@ export function createServiceClient(options: {
       try {
         const answer = await perform(route, Buffer.isBuffer(body) ? body : JSON.stringify(body), call);
         failingSince = null;
+        tellAnswered();
         return answer as ResponseOf<R> | null; // isAnswerOf has checked it against the route's schema
       } catch (error) {
         if (!call.signal?.aborted) failingSince ??= options.now();
         if (error instanceof FatalError) options.onKeyRefused(error);
+        if (isRefusal(error)) tellAnswered();
         throw error;
       }
     },
     failingSince: () => failingSince,
+    onAnswer: (listener) => void listeners.push(listener),
     close: () => options.transport.close(),
   };
 }
@@ -115,6 +124,10 @@ export function classify(
     ...retryAfter(answer),
   });
 }
+
+/** The service is there, and refuses the call. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ServiceError && error.code === 'SERVICE_REFUSED' && (error.status ?? 500) < 500;
 
 /** Whether the service refused the content of a request, and would refuse it again, rather than the caller. */
 export function isRefusedContent(error: unknown): error is ServiceError {

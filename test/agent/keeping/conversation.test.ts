@@ -40,10 +40,13 @@ const answer = (fields: Partial<KeepingAnswer> = {}): KeepingAnswer => ({
   dropped: [],
   ...fields,
 });
-type Asked = { cursor: string | null; minor?: number; variables?: string | null };
+type Asked = { cursor: string | null; minor?: number; variables?: string | null; waitSeconds?: number };
 
-/** Gives these answers, and resolves with what was asked for each of them and once more. `later`: time that passes before the last. */
-async function talk(answers: readonly KeepingAnswer[], { laterMs = 0 } = {}) {
+/** Gives these answers (null = the service is not available), and resolves with what was asked for each of them and once more. `later`: time that passes before the last. */
+async function talk(
+  answers: readonly (KeepingAnswer | null)[],
+  { laterMs = 0, hello = { keepsChecks: true } }: { laterMs?: number; hello?: object } = {},
+) {
   const asked: Asked[] = [];
   let now = start;
   let finish: () => void = () => undefined;
@@ -52,13 +55,18 @@ async function talk(answers: readonly KeepingAnswer[], { laterMs = 0 } = {}) {
     let text = '';
     request.on('data', (chunk: Buffer) => (text += chunk.toString()));
     request.on('end', () => {
-      asked.push((JSON.parse(text) as { keeping: Asked }).keeping);
+      const { keeping: claim, waitSeconds } = JSON.parse(text) as { keeping: Asked; waitSeconds: number };
+      asked.push({ ...claim, waitSeconds });
       const next = answers[asked.length - 1];
       if (next === undefined) {
         finish();
         return;
       }
       if (asked.length === answers.length) now += laterMs;
+      if (next === null) {
+        response.writeHead(503).end();
+        return;
+      }
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ jobs: [], keeping: next }));
       if (laterMs > 0 && asked.length === answers.length) setTimeout(finish, 500);
@@ -74,7 +82,7 @@ async function talk(answers: readonly KeepingAnswer[], { laterMs = 0 } = {}) {
   const keeping = createKeeping({
     client: createServiceClient({ transport, serviceUrl, now: Date.now, onKeyRefused: () => undefined }),
     session: {
-      get: () => Promise.resolve({ agentId: 'a', keepsChecks: true }),
+      get: () => Promise.resolve({ agentId: 'a', ...hello }),
       current: () => ({ agentId: 'a' }),
       forget: () => undefined,
       clockSkewMs: () => 0,
@@ -173,4 +181,10 @@ test('an agent that had stopped runs nothing in a form that the service has repl
   expect(runs).toBe(0);
   // One that continues has run the check by then.
   expect((await talk([first, last], { laterMs: 120_000 })).runs).toBe(1);
+}, 20_000);
+
+test('after a failure the agent asks for an answer at once, and waits for changes again after it', async () => {
+  const first = answer({ isFirst: true, checks: [check(shared)], ...shared, stopsInOutages: true });
+  const { asked } = await talk([first, null, null, answer(shared)]);
+  expect(asked.map(({ waitSeconds }) => waitSeconds)).toEqual([10, 10, 0, 0, 10]);
 }, 20_000);
