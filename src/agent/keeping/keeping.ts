@@ -146,7 +146,8 @@ export function createKeeping(options: {
   };
 
   const take = async (answer: KeepingAnswer, hadStopped: boolean): Promise<void> => {
-    ({ stopsInOutages = false } = answer);
+    // A replica of an earlier release says nothing about it.
+    ({ stopsInOutages = stopsInOutages } = answer);
     // What is due by now is run in its old form; what comes later in its new one. After a pause the old form may be long out
     // of date, or another agent's.
     if (!hadStopped) timetable.runDue();
@@ -156,11 +157,11 @@ export function createKeeping(options: {
     for (const { holder } of checks) holders.add(holder);
     if (answer.variables !== undefined) ({ variables } = answer);
     held.apply(answer, checks);
-    // Checks that a replica of an earlier release has sent have the variables in them, and keep them when they change.
+    // Replicas of an earlier release send checks with the variables in them, and know of no others: what one kind of replica
+    // has sent is not kept up to date by the other.
+    const isApart = answer.sharesVariables === true;
     const isMixed =
-      answer.sharesVariables === true &&
-      !answer.hasMore &&
-      held.all().some(({ sharesVariables }) => sharesVariables !== true);
+      !answer.hasMore && held.all().some(({ sharesVariables }) => (sharesVariables === true) !== isApart);
     cursor = isMixed ? null : answer.cursor;
     isDirty ||=
       checks.length > 0 || answer.dropped.length > 0 || answer.isFirst || answer.variables !== undefined;

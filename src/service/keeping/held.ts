@@ -33,7 +33,7 @@ export async function renewKeeping(
      )
      update agents a set keeps_until = $3, last_seen_at = $4, reported_to = case when $5::timestamptz is null then a.reported_to
        else greatest(a.reported_to, least($5::timestamptz, $4::timestamptz)) end,
-       kept_cursor = $6, keeps_minor = $7
+       kept_cursor = $6, keeps_minor = $7, shares_until = $3
      from before where a.id = before.id returning before.alive as "wasAlive"`,
     // One that leaves without ever having held a check has nothing to give back.
     [agentId, locationId, renewal.isLeaving ? now : until, now, reportedTo, cursor, renewal.minor],

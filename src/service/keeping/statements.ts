@@ -193,7 +193,10 @@ export async function keepChecks(
   );
 }
 
-/** Tells the holders of all checks to read them again. What they owe stays. `below`: only agents of an earlier minor. */
+/**
+ * Tells the holders of all checks to read them again. What they owe stays. `below`: only agents of an earlier minor, and those
+ * whose lease a replica of an earlier release has renewed.
+ */
 export async function touchChecks(
   tx: Queryable,
   { accountId, rev, below }: { accountId: string; rev: number; below: number | null },
@@ -201,7 +204,8 @@ export async function touchChecks(
   await tx.query(
     `update kept_checks set rev = $2
      where account_id = $1 and dropped_at is null
-       and ($3::integer is null or agent_id in (select id from agents where keeps_minor < $3))`,
+       and ($3::integer is null
+         or agent_id in (select id from agents where keeps_minor < $3 or shares_until is distinct from keeps_until))`,
     [accountId, rev, below],
   );
 }

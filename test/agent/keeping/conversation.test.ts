@@ -147,6 +147,15 @@ test('checks of a replica of an earlier release are asked for again when a newer
   expect(asked.map(({ cursor }) => cursor)).toEqual([null, 'c1', null, 'c1']);
 });
 
+test('checks without variables are asked for again when a replica of an earlier release answers', async () => {
+  const { asked } = await talk([
+    answer({ isFirst: true, checks: [check(shared)], ...shared, variables: { tag: 't1', list: [] } }),
+    answer(),
+    answer({ isFirst: true, checks: [check()] }),
+  ]);
+  expect(asked.map(({ cursor }) => cursor)).toEqual([null, 'c1', null, 'c1']);
+});
+
 test('a replica that lets agents hold no checks, among others that do, takes none away', async () => {
   const { asked, log } = await talk([
     answer({ isFirst: true, checks: [check(shared)], ...shared }),
@@ -181,6 +190,14 @@ test('an agent that had stopped runs nothing in a form that the service has repl
   expect(runs).toBe(0);
   // One that continues has run the check by then.
   expect((await talk([first, last], { laterMs: 120_000 })).runs).toBe(1);
+}, 20_000);
+
+test('an answer of a replica of an earlier release leaves the switch for outages as it is', async () => {
+  const dropped = [check().checkId];
+  const first = answer({ isFirst: true, checks: [check(due)], stopsInOutages: true });
+  // The second one does not know the switch.
+  const { runs } = await talk([first, answer(), answer({ dropped })], { laterMs: 120_000 });
+  expect(runs).toBe(0);
 }, 20_000);
 
 test('after a failure the agent asks for an answer at once, and waits for changes again after it', async () => {

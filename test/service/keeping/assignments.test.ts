@@ -155,6 +155,27 @@ describe.each(databases)('assignments: $name', (database) => {
       expect(answer.variables).toBeUndefined();
     });
 
+    it('a changed variable reaches an agent whose lease a replica of an earlier release has renewed', async () => {
+      const id = await add();
+      const agent = await connected();
+      const { db, accountId } = current();
+      // What such a replica writes. It answers with what is newer than the cursor, and knows of no tag.
+      const until = new Date(clock.now() + 31_000);
+      await db.query('update agents set keeps_until = $2 where id = $1', [agent.agentId, until]);
+      const revs = () =>
+        db.query<{ rev: number }>('select rev from kept_checks where check_id = $1 and dropped_at is null', [
+          id,
+        ]);
+      const [before] = await revs();
+      await db.query(
+        `insert into account_variables (account_id, key, value, locked, secret) values ($1, 'A', 'b', false, false)`,
+        [accountId],
+      );
+      await current().handOut();
+      const [after] = await revs();
+      expect(after?.rev).toBeGreaterThan(before?.rev ?? Infinity);
+    });
+
     it('each check has one holder; when one leaves, the other gets its checks from where it stopped', async () => {
       const ids = new Set<string>();
       for (let count = 0; count < 12; count++) ids.add(await add());
