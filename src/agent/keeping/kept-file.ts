@@ -40,7 +40,10 @@ export type Kept = {
   variables: SharedVariables | null;
 };
 
-const fileName = 'held';
+/** Agents of an earlier release do not read it: they would run the checks without the variables that are apart. */
+const fileName = 'held-apart';
+/** What those agents write. */
+const earlierFileName = 'held';
 const assignments = Compile(Assignment);
 const sharedVariables = Compile(SharedVariables);
 
@@ -95,10 +98,12 @@ export function createKeptFile(options: {
           const other = join(root, entry.name);
           if (!entry.isDirectory() || entry.name === instanceId) continue;
           const isDead = await isOwnerGone(other, join(folder, ownerFiles.alive), (names) =>
-            names.includes(fileName),
+            names.some((name) => name === fileName || name === earlierFileName),
           ).catch(() => false);
           if (!isDead) continue;
-          const kept = await readKept(join(other, fileName), key);
+          const kept =
+            (await readKept(join(other, fileName), key)) ??
+            (await readKept(join(other, earlierFileName), key));
           if (kept !== null) found = found === null ? kept : merged(found, kept);
           await unsignFolder(other).catch(() => undefined);
           await fs.rm(other, { recursive: true, force: true });

@@ -149,7 +149,7 @@ test('the next process on the data folder takes the checks over; the file shows 
   });
   await before.close();
   const [name = ''] = readdirSync(folder);
-  expect(readFileSync(join(folder, name, 'held')).includes('the-secret-of-')).toBe(false);
+  expect(readFileSync(join(folder, name, 'held-apart')).includes('the-secret-of-')).toBe(false);
   const after = open('two', 'pl_key');
   expect(await after.adopt()).toMatchObject({
     holders: [holder],
