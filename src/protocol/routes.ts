@@ -54,7 +54,7 @@ export const HelloResponse = Type.Object({
     artifactBytes: Type.Integer(),
   }),
   protocolMinor: Type.Integer(),
-  /** The service lets agents hold checks; absent = it does not. */
+  /** The service knows claims with `keeping`. Agents of minor 7 and 8 make none otherwise, also after an upgrade. */
   keepsChecks: Type.Optional(Type.Boolean()),
   /** The service's clock, ISO; the agent computes its own clock skew from it. */
   time: Type.String(),

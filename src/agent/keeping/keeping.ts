@@ -170,9 +170,8 @@ export function createKeeping(options: {
 
   /** One call; resolves with the milliseconds to wait before the next. `isRetry`: the last one has failed. */
   const renew = async (isRetry: boolean): Promise<number> => {
-    const hello = await session.get(stopped.signal);
-    if (hello.keepsChecks !== true) return refused();
-    const { agentId } = hello;
+    // Whichever replica has said hello, another one may let the agent hold checks by now.
+    const { agentId } = await session.get(stopped.signal);
     if (cursorOf !== agentId) {
       cursor = null;
       cursorOf = agentId;

@@ -7,9 +7,12 @@ import { endLeasesOf } from '../keeping/held.ts';
 import { knownIds } from './keeping.ts';
 import { saveAgent, type AgentLocation } from '../locations/agent-statements.ts';
 
-/** Stores an agent of a location, and returns what it has to know of its location and of this service. */
+/**
+ * Stores an agent of a location, and returns what it has to know of its location and of this service. Whether it may hold
+ * checks is not a part of that: its claims are told, and may reach another replica.
+ */
 export async function hello(
-  { db, now, log, assignments }: { db: Db; now: () => number; log: Log; assignments: boolean },
+  { db, now, log }: { db: Db; now: () => number; log: Log },
   location: AgentLocation,
   body: RequestOf<'hello'>,
 ): Promise<ResponseOf<'hello'>> {
@@ -23,11 +26,11 @@ export async function hello(
     checkTypes: body.checkTypes.map(textOf),
     runtimes: body.runtimes.map(textOf),
     lanes,
-    keeps: assignments && body.keeping !== undefined,
+    keeps: body.keeping !== undefined,
     now: new Date(now()),
   });
   const continued = knownIds(body.keeping?.continues ?? []).filter((id) => id !== agentId);
-  if (assignments && continued.length > 0) {
+  if (continued.length > 0) {
     await endLeasesOf(db, { ...location, agentIds: continued, now: new Date(now()) });
   }
   log.info({ agentId, location: location.slugName, version }, 'agent connected');
@@ -48,7 +51,7 @@ export async function hello(
       artifactBytes: protocolLimits.artifactBytes,
     },
     protocolMinor,
-    ...(assignments ? { keepsChecks: true } : {}),
+    keepsChecks: true,
     time: new Date(now()).toISOString(),
   };
 }

@@ -33,7 +33,7 @@ export type AgentHello = {
   checkTypes: readonly string[];
   runtimes: readonly string[];
   lanes: object;
-  /** It can hold checks, and the service lets it. */
+  /** It can hold checks. */
   keeps: boolean;
   now: Date;
 };
@@ -45,12 +45,13 @@ export type SavedAgent = { id: string; allowedNetworks: string[] | null };
 export async function saveAgent(db: Queryable, agent: AgentHello): Promise<SavedAgent> {
   const rows = await db.query<SavedAgent>(
     `insert into agents (id, location_id, instance_id, version, host, check_types, runtimes, lanes, created_at,
-       last_seen_at, allowed_networks, keeps)
+       last_seen_at, allowed_networks, keeps, can_keep)
      values ($1, $2, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9, $9,
-       (select allowed_networks from locations where id = $2), $10)
+       (select allowed_networks from locations where id = $2), $10, $10)
      on conflict (location_id, instance_id) do update set version = excluded.version, host = excluded.host,
        check_types = excluded.check_types, runtimes = excluded.runtimes, lanes = excluded.lanes,
-       last_seen_at = excluded.last_seen_at, allowed_networks = excluded.allowed_networks, keeps = excluded.keeps
+       last_seen_at = excluded.last_seen_at, allowed_networks = excluded.allowed_networks, keeps = excluded.keeps,
+       can_keep = excluded.can_keep
      returning id, allowed_networks as "allowedNetworks"`,
     [
       agent.id,
@@ -73,7 +74,7 @@ export type TouchedAgent = { checkTypes: string[]; runtimes: string[]; isOutdate
 /**
  * Returns what an agent can run, and records that it was heard of. Undefined if the location has no such agent.
  * `condition`: what it reports about itself; null keeps what it reported before.
- * `isOutdated`: the location's networks have changed since its hello.
+ * `isOutdated`: the location's networks have changed since its hello, or a replica has greeted it that let agents hold no checks.
  */
 export async function touchAgent(
   db: Queryable,
@@ -90,7 +91,7 @@ export async function touchAgent(
      from locations l
      where a.id = $1 and a.location_id = $2 and l.id = a.location_id
      returning a.check_types as "checkTypes", a.runtimes,
-       a.allowed_networks is distinct from l.allowed_networks as "isOutdated"`,
+       a.allowed_networks is distinct from l.allowed_networks or a.can_keep is distinct from a.keeps as "isOutdated"`,
     [id, locationId, now, condition === null ? null : toJsonb(condition)],
   );
   return rows[0];

@@ -200,6 +200,13 @@ test('an answer of a replica of an earlier release leaves the switch for outages
   expect(runs).toBe(0);
 }, 20_000);
 
+test('an agent whose hello a replica without held checks has answered asks for checks all the same', async () => {
+  const { asked } = await talk([answer({ isFirst: true, checks: [check(shared)], ...shared })], {
+    hello: {},
+  });
+  expect(asked.map(({ cursor }) => cursor)).toEqual([null, 'c1']);
+}, 20_000);
+
 test('after a failure the agent asks for an answer at once, and waits for changes again after it', async () => {
   const first = answer({ isFirst: true, checks: [check(shared)], ...shared, stopsInOutages: true });
   const { asked } = await talk([first, null, null, answer(shared)]);
