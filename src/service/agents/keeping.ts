@@ -36,6 +36,8 @@ type Deps = {
   keptWaiting: Waiting;
   /** Whether agents may hold checks. */
   assignments: boolean;
+  /** Accounts and tags of variables that cannot be read and that the log names. */
+  unreadable: Set<string>;
 };
 
 type Options = {
@@ -50,6 +52,8 @@ type Options = {
 /** Between two looks without a notification, in case one was lost. */
 const safetyMs = 1_500;
 const answerBytes = 8 * 1024 * 1024;
+/** More are named in the log again. */
+const mostUnreadable = 1_000;
 
 /** The protocol minor with which agents can hold checks. They name theirs in renewals since the next one. */
 const firstMinor = 7;
@@ -117,15 +121,23 @@ export async function claimKept(deps: Deps, options: Options): Promise<KeepingAn
   }
 }
 
-/** Undefined if they cannot be read: then they stay a part of each job, so none can be built, and the queue says why. */
+/**
+ * Undefined if they cannot be read. Then they stay a part of each job, so none can be built: the checks go back to the queue,
+ * and each of their runs says why.
+ */
 async function readVariables(
   deps: Deps,
-  of: { accountId: string; tag: string },
+  { accountId, tag }: { accountId: string; tag: string },
 ): Promise<SharedVariables | undefined> {
   try {
-    return await sharedVariables(deps, of);
+    return await sharedVariables(deps, accountId);
   } catch (error) {
     if (!(error instanceof EncryptionError)) throw error;
+    const { unreadable } = deps;
+    if (unreadable.has(`${accountId} ${tag}`)) return undefined;
+    if (unreadable.size >= mostUnreadable) unreadable.clear();
+    unreadable.add(`${accountId} ${tag}`);
+    deps.log.error({ accountId, error: error.message }, 'the variables of an account cannot be read');
     return undefined;
   }
 }

@@ -65,6 +65,8 @@ type Parts = AgentRoutesDeps & {
   /** Agents that wait for changes of the checks that they hold. */
   keptWaiting: Waiting;
   assignments: boolean;
+  /** Variables that cannot be read and that the log names. */
+  unreadable: Set<string>;
   /** Fires before the server closes. */
   stopping: AbortSignal;
 };
@@ -86,7 +88,13 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   app.addHook('onClose', () => keyCheck.stop());
   app.addHook('onClose', () => waiting.stop());
   app.addHook('onClose', () => keptWaiting.stop());
-  const shared = { partitions: createPartitions(db), waiting, keptWaiting, assignments };
+  const shared = {
+    partitions: createPartitions(db),
+    waiting,
+    keptWaiting,
+    assignments,
+    unreadable: new Set<string>(),
+  };
   const parts = { ...deps, ...shared, stopping: stopping.signal };
 
   await app.register(async (scope) => {

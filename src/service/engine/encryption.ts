@@ -78,12 +78,18 @@ export function sealVariables<V extends { key: string; value: string; secret: bo
   );
 }
 
-/** The opposite of `sealVariables`. Throws EncryptionError. */
+/** The opposite of `sealVariables`. Throws EncryptionError, which names the variable. */
 export function openVariables<V extends { key: string; value: string; secret: boolean }>(
   variables: readonly V[],
   encryption: Encryption,
 ): V[] {
-  return variables.map((variable) =>
-    isSecretVariable(variable) ? { ...variable, value: encryption.open(variable.value) } : variable,
-  );
+  return variables.map((variable) => {
+    if (!isSecretVariable(variable)) return variable;
+    try {
+      return { ...variable, value: encryption.open(variable.value) };
+    } catch (error) {
+      if (!(error instanceof EncryptionError)) throw error;
+      throw new EncryptionError(`variable ${variable.key}: ${error.message}`);
+    }
+  });
 }
