@@ -69,9 +69,16 @@ export async function recordGaps(
   await recordMissed(tx, { missed, now: options.now, partitions: options.partitions });
 }
 
-async function momentsWithRun(
+/** The moments of a stretch that have a result or a job. */
+export async function momentsWithRun(
   tx: Queryable,
-  { checkId, locationId, from, to, stepMs }: Stretch,
+  {
+    checkId,
+    locationId,
+    from,
+    to,
+    stepMs,
+  }: Pick<Stretch, 'checkId' | 'locationId' | 'from' | 'to' | 'stepMs'>,
 ): Promise<Set<number>> {
   const moments = new Map<string, number>();
   for (let at = from; at <= to; at += stepMs) moments.set(scheduledJobId(checkId, locationId, at), at);

@@ -4,6 +4,7 @@ import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
 import { recordGaps, type Stretch } from './gaps.ts';
+import { queueLastRuns } from './last-runs.ts';
 import { giveToScheduler, type Holding, type KeepingAgent } from './statements.ts';
 
 /** What remains of checks whose agent has left, or that no agent may hold any more. */
@@ -73,8 +74,8 @@ export async function giveBack(
 }
 
 /**
- * Records what an agent that has left still owed of checks that had been taken from it while it lived: the moments from
- * its last report to the day when it lost them.
+ * What an agent that has left still owed of checks that had been taken from it while it lived: the moments from its last
+ * report to the time when it lost them. The last run is made late, by another agent, and earlier ones are recorded as missed.
  */
 export async function recordOwedBefore(
   tx: Db,
@@ -93,13 +94,19 @@ export async function recordOwedBefore(
     tx,
     rows.map(({ checkId }) => checkId),
   );
-  const stretches = rows.flatMap(({ checkId, owedFrom, droppedAt }) => {
+  const owed = rows.flatMap(({ checkId, owedFrom, droppedAt }) => {
     const check = facts.get(checkId);
     if (check?.isActive !== true) return [];
     const from = Math.max(owedFrom.getTime(), nextDue(check, agent.reportedTo?.getTime() ?? 0));
     const to = lastDue(check, droppedAt.getTime());
-    return [{ ...stretchOf(accountId, check, agent), from, to }];
+    return from <= to ? [{ check, from, to }] : [];
   });
+  const late = await queueLastRuns(tx, { accountId, owed, location: agent, now });
+  const stretches = owed.map(({ check, from, to }) => ({
+    ...stretchOf(accountId, check, agent),
+    from,
+    to: late.has(check.id) ? lastDue(check, to - 1) : to,
+  }));
   await recordGaps(tx, { stretches, now, partitions });
 }
 

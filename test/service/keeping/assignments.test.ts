@@ -222,6 +222,37 @@ describe.each(databases)('assignments: $name', (database) => {
       expect(await one.report(keptResult(check, check.from))).toMatchObject([{ outcome: 'superseded' }]);
     });
 
+    it('a run that an agent has begun is made late when it dies after its check has moved', async () => {
+      for (let count = 0; count < 16; count++) await add();
+      await current().handOut();
+      await pass(35_000);
+      const one = await connected();
+      await pass(first - 2_000 - clock.now(), [one]);
+      await one.renewHeld({ reportedTo: clock.now() });
+      clock.set(first + 500);
+      const begun = [...one.held.values()];
+      expect(begun).toHaveLength(16);
+      // All runs are in progress when another agent joins.
+      const two = await connected();
+      const moved = begun.filter(({ checkId }) => two.held.has(checkId));
+      expect(moved.length).toBeGreaterThan(0);
+      const [reported, ...lost] = moved;
+      if (reported === undefined || lost.length === 0) throw new Error('too few have moved');
+      await one.renewHeld({ reportedTo: first - 2_000 });
+      await one.report(keptResult(reported, first));
+      const died = clock.now();
+      const late = new Set<string>();
+      while (late.size < lost.length) {
+        await pass(1_000, [two]);
+        for (const { checkId, dueAt } of await two.claim())
+          if (Date.parse(dueAt) === first) late.add(checkId);
+        expect(clock.now() - died).toBeLessThanOrEqual(35_000);
+      }
+      expect(late).toEqual(new Set(lost.map(({ checkId }) => checkId)));
+      const all = await results();
+      expect(all.map(({ status }) => status)).toEqual(['passed']);
+    });
+
     it('without any agent the scheduler takes over; late results replace what was missed', async () => {
       const id = await add();
       await current().handOut();
