@@ -9,7 +9,6 @@ import { findAway } from '../scheduling/service-beat.ts';
 import { applyDiff } from './apply-diff.ts';
 import { diffOf } from './diff.ts';
 import { markStalePauses } from './pauses.ts';
-import { sharingMinor } from './shared-variables.ts';
 import {
   accountsToHandOut,
   deleteDropped,
@@ -148,19 +147,21 @@ async function handOut(
         account.handedOutAt === null ||
         at - account.handedOutAt.getTime() >= fullEveryMs ||
         isNew;
-      const { checkIds: changed, everything, variables } = changes;
-      if (!isFull && changed.length === 0 && !everything && !variables) return false;
+      const { checkIds: changed, everything, variables, certificates, locations } = changes;
+      const isCommon = everything || variables || certificates || locations.length > 0;
+      if (!isFull && changed.length === 0 && !isCommon) return false;
 
-      const refused = await forgetRefusals(tx, { accountId, ids: everything || variables ? null : changed });
-      const ids = isFull || everything ? null : [...new Set([...changed, ...refused])];
+      const refused = await forgetRefusals(tx, { accountId, ids: isCommon ? null : changed });
+      // A location may have another slug, or agents that may hold none of its checks any more.
+      const isComplete = isFull || everything || locations.length > 0;
+      const ids = isComplete ? null : [...new Set([...changed, ...refused])];
       const held = await holdings(tx, { accountId, ids });
       const keepable = await keepableChecks(tx, { accountId, ids });
       const diff = diffOf({ held, keepable, members, changed, limit: stepChecks });
       const rev = account.rev + 1;
       const epoch = account.epoch + (isNew && diff.isComplete ? 1 : 0);
       const informed = await applyDiff(tx, { accountId, rev, epoch, diff, agents, at, partitions });
-      if (everything) await touchChecks(tx, { accountId, rev, below: null });
-      else if (variables) await touchChecks(tx, { accountId, rev, below: sharingMinor });
+      await touchChecks(tx, { accountId, rev, changes });
       if (diff.isComplete) {
         for (const agent of lost) await recordOwedBefore(tx, { accountId, agent, now: at, partitions });
         const lostIds = lost.map(({ id }) => id);
@@ -176,7 +177,7 @@ async function handOut(
         // What could not be done in this step is found again by the comparison of everything.
         handedOutAt: !diff.isComplete ? null : isFull ? new Date(at) : account.handedOutAt,
       });
-      const told = everything || variables ? memberIds : informed;
+      const told = isCommon ? memberIds : informed;
       for (const id of told) await tx.notify(keptChannel, id);
       return !diff.isComplete;
     }),

@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/database.ts';
-import { uptimeLaneTypes } from './types.ts';
+import { sharingMinor } from './shared-variables.ts';
+import { certificateTypes, uptimeLaneTypes } from './types.ts';
 import { checksWithGroups, effectiveRuntimeId, effectiveSlugs } from '../checks/storage/effective-checks.ts';
 
 /** Statements on checks that agents hold. The row of the account is locked while they are changed. */
@@ -81,11 +82,22 @@ export async function endKeeping(tx: Queryable, agentIds: readonly string[]): Pr
   await tx.query('update agents set keeps_until = null where id = any($1::uuid[])', [[...agentIds]]);
 }
 
-/** Takes what has changed. `everything`: something that all checks use. `variables`: those of the account. */
-export async function takeChanges(
-  tx: Queryable,
-  accountId: string,
-): Promise<{ checkIds: string[]; everything: boolean; variables: boolean }> {
+export type Changes = {
+  checkIds: string[];
+  /** Something that all checks use. */
+  everything: boolean;
+  variables: boolean;
+  /** Client certificates of the account. */
+  certificates: boolean;
+  /** Ids of locations of which something has changed that their checks use. */
+  locations: string[];
+};
+
+/** Before a location's id, as the migration 0053 writes it. */
+const locationPrefix = 'location:';
+
+/** Takes what has changed. */
+export async function takeChanges(tx: Queryable, accountId: string): Promise<Changes> {
   const rows = await tx.query<{ checkId: string | null; groupId: number | null; what: string | null }>(
     'delete from kept_changes where account_id = $1 returning check_id as "checkId", group_id as "groupId", what',
     [accountId],
@@ -105,6 +117,14 @@ export async function takeChanges(
       ({ checkId, groupId, what }) => checkId === null && groupId === null && what === null,
     ),
     variables: rows.some(({ what }) => what === 'variables'),
+    certificates: rows.some(({ what }) => what === 'certificates'),
+    locations: [
+      ...new Set(
+        rows.flatMap(({ what }) =>
+          what?.startsWith(locationPrefix) === true ? what.slice(locationPrefix.length) : [],
+        ),
+      ),
+    ],
   };
 }
 
@@ -193,20 +213,26 @@ export async function keepChecks(
   );
 }
 
-/**
- * Tells the holders of all checks to read them again. What they owe stays. `below`: only agents of an earlier minor, and those
- * whose lease a replica of an earlier release has renewed.
- */
+/** Whether `agent_id` names an agent that gets the variables of the account within its checks. */
+const hasVariablesInChecks = `agent_id in (select id from agents
+  where keeps_minor < ${sharingMinor} or shares_until is distinct from keeps_until)`;
+
+/** Tells the holders of the checks that these changes concern to read them again. What they owe stays. */
 export async function touchChecks(
   tx: Queryable,
-  { accountId, rev, below }: { accountId: string; rev: number; below: number | null },
+  {
+    accountId,
+    rev,
+    changes: { everything, variables, certificates, locations },
+  }: { accountId: string; rev: number; changes: Changes },
 ): Promise<void> {
+  if (!everything && !variables && !certificates && locations.length === 0) return;
   await tx.query(
     `update kept_checks set rev = $2
      where account_id = $1 and dropped_at is null
-       and ($3::integer is null
-         or agent_id in (select id from agents where keeps_minor < $3 or shares_until is distinct from keeps_until))`,
-    [accountId, rev, below],
+       and ($3 or location_id = any($4::uuid[]) or ($5 and ${hasVariablesInChecks})
+         or ($6 and check_id in (select id from checks where account_id = $1 and check_type in ${certificateTypes})))`,
+    [accountId, rev, everything, locations, variables, certificates],
   );
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
+import { addCheck, addLocation, createClock, encryption } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
 import { keepingBench, keptResult } from './keeping-bench.ts';
 
@@ -132,6 +132,35 @@ describe.each(databases)('assignments: $name', (database) => {
       await current().handOut();
       expect((await agent.renewHeld()).checks).toEqual([]);
       expect(agent.variables()).toEqual([]);
+    });
+
+    it('a changed certificate or location sends only the checks again that use it', async () => {
+      const tcp = await add({ checkType: 'TCP' });
+      const api = await add({ checkType: 'API' });
+      const agent = await connected();
+      expect(agent.held.size).toBe(2);
+      const { db, accountId, office } = current();
+      const renewed = async () => {
+        await current().handOut();
+        return (await agent.renewHeld()).checks.map((check) => (check as { checkId: string }).checkId);
+      };
+      await db.query(
+        `insert into client_certificates (id, account_id, host, cert, key, created_at)
+         values ($1, $2, 'shop.test', 'c', 'k', now())`,
+        [accountId, accountId],
+      );
+      expect(await renewed()).toEqual([api]);
+      await db.query('delete from client_certificates');
+      expect(await renewed()).toEqual([api]);
+      // Another location, and another name of this one.
+      const elsewhere = await addLocation(db, { accountId, slug: 'elsewhere' });
+      const proxy = Buffer.from(encryption.seal('http://proxy.test:3128'));
+      await db.query('update locations set proxy_url = $2 where id = $1', [elsewhere.id, proxy]);
+      await db.query(`update locations set name = 'The office' where id = $1`, [office.id]);
+      expect(await renewed()).toEqual([]);
+      await db.query('update locations set proxy_url = $2 where id = $1', [office.id, proxy]);
+      expect((await renewed()).toSorted()).toEqual([tcp, api].toSorted());
+      for (const { job } of agent.held.values()) expect(job['proxyUrl']).toBe('http://proxy.test:3128');
     });
 
     it('an agent of minor 7 gets each check with the variables of the account in it', async () => {
