@@ -50,6 +50,8 @@ const stopMs = protocolLimits.leaseSeconds * 1000;
 /** Such an agent asks often enough, and for answers that come at once, to hear of a service that answers in time. */
 const stopping = { marginMs: 5_000, retryMs: 2_000, retryAfterMs: 10_000 };
 const saveEveryMs = 5_000;
+/** What an earlier process held may have changed since it ended: so long the service is asked before anything runs. */
+const askFirstMs = 2_000;
 const leaveMs = 3_000;
 
 export function createKeeping(options: {
@@ -84,6 +86,8 @@ export function createKeeping(options: {
   let cursorOf: string | null = null;
   /** When a service last let this agent hold checks. */
   let allowedAt = -Infinity;
+  /** Until then, by the monotonic clock, nothing runs, because the service is asked first. */
+  let askingUntil = -Infinity;
   let stopsInOutages = false;
   let variables: SharedVariables | null = null;
   let running: Promise<void> = Promise.resolve();
@@ -98,7 +102,7 @@ export function createKeeping(options: {
   /** Between two renewals the agent cannot know whether the service is away. */
   const limitMs = () => (stopsInOutages ? stopMs : Math.max(stopMs, options.continueMs));
   const contact = createContact({ now: serviceNow, limitMs });
-  const { mayRun } = contact;
+  const mayRun = (): boolean => contact.mayRun() && performance.now() >= askingUntil;
   client.onAnswer(contact.heard);
 
   const timetable = createTimetable({
@@ -157,6 +161,7 @@ export function createKeeping(options: {
     for (const { holder } of checks) holders.add(holder);
     if (answer.variables !== undefined) ({ variables } = answer);
     held.apply(answer, checks);
+    if (!answer.hasMore) askingUntil = -Infinity;
     // Replicas of an earlier release send checks with the variables in them, and know of no others: what one kind of replica
     // has sent is not kept up to date by the other.
     const isApart = answer.sharesVariables === true;
@@ -252,6 +257,7 @@ export function createKeeping(options: {
       log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');
     },
     start: () => {
+      if (held.size() > 0) askingUntil = performance.now() + askFirstMs;
       timetable.start();
       running = loop();
       saveTimer = setInterval(() => {

@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createKeeping } from '../../../src/agent/keeping/keeping.ts';
 import { createServiceClient } from '../../../src/agent/link/client.ts';
 import type { Session } from '../../../src/agent/link/session.ts';
@@ -14,8 +14,8 @@ import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignment
 
 /** What an agent that holds checks says to replicas of different kinds, one after the other. */
 
-const folder = mkdtempSync(join(tmpdir(), 'keeping-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const anyFolder = mkdtempSync(join(tmpdir(), 'keeping-'));
+afterAll(() => rmSync(anyFolder, { recursive: true, force: true }));
 
 const start = 1_790_000_040_000;
 const check = (fields: Partial<Assignment> = {}): Assignment => ({
@@ -42,10 +42,28 @@ const answer = (fields: Partial<KeepingAnswer> = {}): KeepingAnswer => ({
 });
 type Asked = { cursor: string | null; minor?: number; variables?: string | null; waitSeconds?: number };
 
-/** Gives these answers (null = the service is not available), and resolves with what was asked for each of them and once more. `later`: time that passes before the last. */
+type Told = {
+  /** Time that passes before the last answer. */
+  laterMs?: number;
+  /** What the service says in its hello. */
+  hello?: object;
+  /** Of the process, which takes over the checks of earlier ones below `folder`. */
+  instanceId?: string;
+  folder?: string;
+  /** Real milliseconds that each answer takes. */
+  answerMs?: number;
+};
+
+/** Gives these answers (null = the service is not available), and resolves with what was asked for each of them and once more. */
 async function talk(
   answers: readonly (KeepingAnswer | null)[],
-  { laterMs = 0, hello = { keepsChecks: true } }: { laterMs?: number; hello?: object } = {},
+  {
+    laterMs = 0,
+    hello = { keepsChecks: true },
+    instanceId = 'one',
+    folder = anyFolder,
+    answerMs = 0,
+  }: Told = {},
 ) {
   const asked: Asked[] = [];
   let now = start;
@@ -68,7 +86,7 @@ async function talk(
         return;
       }
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ jobs: [], keeping: next }));
+      setTimeout(() => response.end(JSON.stringify({ jobs: [], keeping: next })), answerMs);
       if (laterMs > 0 && asked.length === answers.length) setTimeout(finish, 500);
     });
   });
@@ -93,7 +111,7 @@ async function talk(
       destination: { write: (line) => void lines.push(line) },
     }),
     version: '1.2.3',
-    instanceId: 'one',
+    instanceId,
     folder,
     apiKey: 'pl_key',
     continueMs: 86_400_000,
@@ -112,6 +130,7 @@ async function talk(
     now: () => now,
     random: () => 0,
   });
+  await keeping.restore();
   keeping.start();
   await finished;
   server.closeAllConnections();
@@ -212,3 +231,32 @@ test('after a failure the agent asks for an answer at once, and waits for change
   const { asked } = await talk([first, null, null, answer(shared)]);
   expect(asked.map(({ waitSeconds }) => waitSeconds)).toEqual([10, 10, 0, 0, 10]);
 }, 20_000);
+
+describe('a process that continues the checks of an earlier one', () => {
+  const late = check({ ...shared, from: start, intervalSeconds: 10 });
+  const held = answer({ isFirst: true, checks: [late], ...shared });
+  const earlier = async () => {
+    const own = mkdtempSync(join(tmpdir(), 'keeping-'));
+    onTestFinished(() => rmSync(own, { recursive: true, force: true }));
+    expect((await talk([held], { folder: own })).runs).toBe(1);
+    return { folder: own, instanceId: 'two' };
+  };
+
+  test('runs none of them before the service has said what became of them', async () => {
+    const gone = answer({ isFirst: true, dropped: [], ...shared });
+    expect((await talk([gone], { ...(await earlier()), answerMs: 300 })).runs).toBe(0);
+    // A long list comes in parts.
+    const part = { ...gone, hasMore: true };
+    expect((await talk([part, part, gone], { ...(await earlier()), answerMs: 300 })).runs).toBe(0);
+    expect((await talk([held], { ...(await earlier()), answerMs: 300 })).runs).toBe(1);
+  });
+
+  test('waits for that only a moment', async () => {
+    // The second answer takes longer than it may.
+    const answers = [
+      { ...held, hasMore: true },
+      answer({ isFirst: false, dropped: [late.checkId], ...shared }),
+    ];
+    expect((await talk(answers, { ...(await earlier()), answerMs: 2_500 })).runs).toBe(1);
+  });
+});
