@@ -12,6 +12,7 @@ import type { Lanes } from './lanes.ts';
 import type { Hold } from './holds.ts';
 import { countAttempt, countResult, countRun, countWait, type AgentMetrics } from '../metrics/counters.ts';
 import type { LeaseSource } from './leases.ts';
+import type { OwnDelay } from '../load/own-delay.ts';
 import { hasRecovered } from './recovery.ts';
 import { withTraceroute } from './network-evidence.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
@@ -142,9 +143,8 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     if (attempted.disbelieved === undefined) return attempted;
     const { ownDelay } = parts;
     if (ownDelay !== undefined && jobType.mayRepeat(job) && now() + leastRepeatMs < deadline) {
-      if (await hasRecovered(ownDelay, (milliseconds) => waiting(hold, milliseconds))) {
-        metrics.attemptsRepeated += 1;
-        const repeated = await attemptInSlot();
+      const repeated = await repetition(ownDelay);
+      if (repeated !== null) {
         // The deadline cut it short: a target that needs longer is not to blame.
         const isWhole = now() < deadline || repeated.grade.status === 'passed';
         if (repeated.disbelieved === undefined && isWhole) return madeTwice(repeated, attempted);
@@ -154,6 +154,20 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     }
     metrics.attemptsDisbelieved += 1;
     return attempted;
+  }
+
+  /** Null if the agent does not recover, or if it drains before it can repeat a run that nobody else repeats. */
+  async function repetition(ownDelay: OwnDelay): Promise<Attempted | null> {
+    try {
+      if (!(await hasRecovered(ownDelay, (milliseconds) => waiting(hold, milliseconds)))) return null;
+      const repeated = await attemptInSlot();
+      metrics.attemptsRepeated += 1;
+      return repeated;
+    } catch (error) {
+      // Runs of held checks are not handed back. When others hold the check, this run may be too old, and it would be missed.
+      if (job.isKept === true && error instanceof JobAborted && error.code === 'shutdown') return null;
+      throw error;
+    }
   }
 
   function attemptInSlot(): Promise<Attempted> {

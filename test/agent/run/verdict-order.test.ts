@@ -3,6 +3,7 @@ import type { DelayReading, OwnDelay } from '../../../src/agent/load/own-delay.t
 import { parseJob } from '../../../src/agent/claiming/parse-job.ts';
 import { createMetrics } from '../../../src/agent/metrics/counters.ts';
 import type { Finding, FinishedAttempt } from '../../../src/agent/own-network/own-network.ts';
+import { createHolds } from '../../../src/agent/run/holds.ts';
 import { createLanes } from '../../../src/agent/run/lanes.ts';
 import { runJob } from '../../../src/agent/run/run-job.ts';
 import { jobScrubbers } from '../../../src/agent/scrubbing/own-secrets.ts';
@@ -12,7 +13,6 @@ import { reasonOf } from '../../../src/protocol/reasons.ts';
 import type { Result } from '../../../src/protocol/result.ts';
 import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
 import { tcpJob } from '../link/protocol-peer.ts';
-import { testLeases } from './test-leases.ts';
 
 /**
  * Which verdict an attempt gets if several explanations apply: the own network, the agent's own delay, the target.
@@ -46,11 +46,22 @@ type Given = {
   job?: Record<string, unknown>;
   /** The lane is full until the deadline has passed. */
   isLaneFull?: boolean;
+  /** The agent drains as soon as the first attempt has ended. */
+  drainsAfterAttempt?: boolean;
 };
 
-async function ran({ outcome = good, delay = calm, finding = null, job = {}, isLaneFull = false }: Given) {
+async function ran(given: Given) {
+  const { results, ...seen } = await play(given);
+  const [result] = results;
+  if (result === undefined || results.length > 1) throw new Error(`${results.length} results`);
+  return { ...seen, result, verdict: [result.status, result.reason?.code ?? null] };
+}
+
+async function play({ outcome = good, delay = calm, finding = null, job = {}, ...given }: Given) {
   const results: Result[] = [];
   const asked: FinishedAttempt[] = [];
+  const holds = createHolds();
+  const released: string[] = [];
   let attempts = 0;
   let now = Date.now();
   const ownDelay: OwnDelay = { begin: () => ({ read: () => delay, end: () => {} }), close: () => {} };
@@ -58,7 +69,7 @@ async function ran({ outcome = good, delay = calm, finding = null, job = {}, isL
   const lanes = createLanes({ uptime: 1 });
   const parsed = parseJob(tcpJob(1, { remainingMs: 5000, ...job }));
   if (parsed.job === null) throw parsed.error;
-  if (isLaneFull) {
+  if (given.isLaneFull === true) {
     void lanes.run('uptime', async () => {
       await new Promise((resolve) => setImmediate(resolve));
       now += 5000;
@@ -67,10 +78,17 @@ async function ran({ outcome = good, delay = calm, finding = null, job = {}, isL
   await runJob(parsed.job, {
     version: '1.2.3',
     lanes,
-    leases: testLeases([]),
+    leases: {
+      hold: holds.hold,
+      release: (_job, { reason }) => {
+        released.push(reason);
+        return Promise.resolve();
+      },
+    },
     metrics: createMetrics(),
     executorOf: () => () => {
       attempts += 1;
+      if (given.drainsAfterAttempt === true) setTimeout(holds.drain, 100);
       return Promise.resolve(outcome);
     },
     network,
@@ -97,9 +115,7 @@ async function ran({ outcome = good, delay = calm, finding = null, job = {}, isL
     },
   });
   network.close();
-  const [result] = results;
-  if (result === undefined || results.length > 1) throw new Error(`${results.length} results`);
-  return { result, verdict: [result.status, result.reason?.code ?? null], asked, attempts };
+  return { results, asked, attempts, released };
 }
 
 test('evidence of a broken network is stronger than a delay of the agent', async () => {
@@ -156,4 +172,26 @@ test('a job without a slot before its deadline blames the overload only if there
     ) as string,
   });
   expect((await ran({ isLaneFull: true })).verdict).toEqual(['errored', 'INTERNAL']);
+});
+
+test.each([
+  [
+    'a held check: its result says that the agent was overloaded',
+    true,
+    ['FINAL errored AGENT_OVERLOADED'],
+    [],
+  ],
+  ['a job of the queue: it is handed back', false, [], ['draining']],
+])('a drain before a spoiled attempt can be repeated, of %s', async (_name, isKept, results, released) => {
+  const drained = await play({
+    outcome: timedOut,
+    delay: starved,
+    job: { remainingMs: 60_000, isKept },
+    drainsAfterAttempt: true,
+  });
+  expect(
+    drained.results.map(({ resultType, status, reason }) => `${resultType} ${status} ${reason?.code}`),
+  ).toEqual(results);
+  expect(drained.released).toEqual(released);
+  expect(drained.attempts).toBe(1);
 });
