@@ -23,7 +23,13 @@ export type HeldChecks = {
   restore: (checks: readonly Assignment[], reportedTo: number | null) => void;
 };
 
-type Held = { check: Assignment; nextDueAt: number; isGone: boolean };
+type Held = {
+  check: Assignment;
+  nextDueAt: number;
+  /** The first moment that was taken, or will be, in the name of its holder. */
+  owedFrom: number;
+  isGone: boolean;
+};
 
 /** A clock that goes back by more was set; due moments must not wait until it has caught up. */
 const setBackMs = 5_000;
@@ -35,9 +41,9 @@ export function createHeldChecks(): HeldChecks {
   let listed: Set<string> | null = null;
   let lastNow = -Infinity;
 
-  const hold = (check: Assignment, nextDueAt: number): void => {
+  const hold = (check: Assignment, nextDueAt: number, owedFrom = nextDueAt): void => {
     remove(check.checkId);
-    const item = { check, nextDueAt, isGone: false };
+    const item = { check, nextDueAt, owedFrom, isGone: false };
     held.set(check.checkId, item);
     queue.add(item);
   };
@@ -53,13 +59,17 @@ export function createHeldChecks(): HeldChecks {
       known !== undefined &&
       known.check.intervalSeconds === check.intervalSeconds &&
       known.check.offsetSeconds === check.offsetSeconds;
+    // It was held in the name of an earlier process. The service takes no reports of missed runs from that one any more, so
+    // what was taken in its name is taken again. A run that has a result by now has no effect.
+    if (known !== undefined && known.check.holder !== check.holder)
+      return hold(check, isSameSchedule ? Math.max(check.from, known.owedFrom) : check.from);
     // What this agent has planned of a check already, it does not plan again. A run in between is an extra one.
     const lastPlanned = isSameSchedule ? known.nextDueAt - check.intervalSeconds * 1000 : -Infinity;
     const nextDueAt =
       isSameSchedule && !(check.from > lastPlanned && check.from < known.nextDueAt)
         ? known.nextDueAt
         : check.from;
-    hold(check, nextDueAt);
+    hold(check, nextDueAt, known?.owedFrom);
   };
 
   const isPaused = ({ pauses }: Assignment, at: number) => pauses.some(([from, to]) => from <= at && at < to);

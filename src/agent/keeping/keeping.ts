@@ -5,11 +5,12 @@ import { protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
 import type { KeepingAnswer, SharedVariables } from '../../protocol/assignments.ts';
 import type { AgentCondition } from '../../protocol/routes.ts';
 import type { RunningTools } from '../claiming/intake.ts';
-import { answerBytes, answerMarginMs } from '../claiming/poller.ts';
+import { answerBytes } from '../claiming/poller.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
 import type { Lanes } from '../run/lanes.ts';
+import { callPace, maxRetryMs, retryPace } from './call-pace.ts';
 import { createContact } from './contact.ts';
 import { createHeldChecks } from './held-checks.ts';
 import type { KeptFile } from './kept-file.ts';
@@ -41,17 +42,11 @@ export type Keeping = {
   stop: () => Promise<void>;
 };
 
-/** After an outage the service waits for one lease before it takes checks away, so the agent asks sooner. */
-const maxRetryMs = 5_000;
 /** Between two questions to a service that lets agents hold no checks. */
 const offMs = 15_000;
 /** A location that stops in outages: its agents stop this long after they last heard of the service. */
 const stopMs = protocolLimits.leaseSeconds * 1000;
-/** Such an agent asks often enough, and for answers that come at once, to hear of a service that answers in time. */
-const stopping = { marginMs: 5_000, retryMs: 2_000, retryAfterMs: 10_000 };
 const saveEveryMs = 5_000;
-/** What an earlier process held may have changed since it ended: so long the service is asked before anything runs. */
-const askFirstMs = 2_000;
 const leaveMs = 3_000;
 
 export function createKeeping(options: {
@@ -86,8 +81,6 @@ export function createKeeping(options: {
   let cursorOf: string | null = null;
   /** When a service last let this agent hold checks. */
   let allowedAt = -Infinity;
-  /** Until then, by the monotonic clock, nothing runs, because the service is asked first. */
-  let askingUntil = -Infinity;
   let stopsInOutages = false;
   let variables: SharedVariables | null = null;
   let running: Promise<void> = Promise.resolve();
@@ -102,7 +95,7 @@ export function createKeeping(options: {
   /** Between two renewals the agent cannot know whether the service is away. */
   const limitMs = () => (stopsInOutages ? stopMs : Math.max(stopMs, options.continueMs));
   const contact = createContact({ now: serviceNow, limitMs });
-  const mayRun = (): boolean => contact.mayRun() && performance.now() >= askingUntil;
+  const stopsSoon = () => limitMs() <= stopMs && contact.isInTouch();
   client.onAnswer(contact.heard);
 
   const timetable = createTimetable({
@@ -111,7 +104,7 @@ export function createKeeping(options: {
     ledger,
     now: serviceNow,
     variables: () => variables?.list ?? [],
-    mayRun,
+    mayRun: contact.mayRun,
   });
 
   const openFile = async (): Promise<KeptFile> => {
@@ -161,7 +154,7 @@ export function createKeeping(options: {
     for (const { holder } of checks) holders.add(holder);
     if (answer.variables !== undefined) ({ variables } = answer);
     held.apply(answer, checks);
-    if (!answer.hasMore) askingUntil = -Infinity;
+    contact.listed(answer);
     // Replicas of an earlier release send checks with the variables in them, and know of no others: what one kind of replica
     // has sent is not kept up to date by the other.
     const isApart = answer.sharesVariables === true;
@@ -182,8 +175,7 @@ export function createKeeping(options: {
       cursorOf = agentId;
     }
     holders.add(agentId);
-    const waitSeconds = isRetry ? 0 : protocolLimits.keepingWaitSeconds;
-    const marginMs = limitMs() > stopMs || isRetry ? answerMarginMs : stopping.marginMs;
+    const { waitSeconds, timeoutMs } = callPace({ isRetry, stopsSoon: limitMs() <= stopMs });
     let answer;
     try {
       answer = await client.call(
@@ -200,7 +192,7 @@ export function createKeeping(options: {
             variables: variables?.tag ?? null,
           },
         },
-        { timeoutMs: waitSeconds * 1000 + marginMs, answerBytes, signal: stopped.signal },
+        { timeoutMs, answerBytes, signal: stopped.signal },
       );
     } catch (error) {
       if (error instanceof ServiceError && !error.retryable) session.forget(agentId);
@@ -214,14 +206,6 @@ export function createKeeping(options: {
     return 0;
   };
 
-  const retryMs = (error: unknown, backoff: number): number => {
-    const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-    const mayStop = limitMs() <= stopMs && mayRun();
-    return mayStop
-      ? Math.max(Math.min(retryAfterMs, stopping.retryAfterMs), Math.min(stopping.retryMs, backoff))
-      : Math.max(retryAfterMs, Math.min(maxRetryMs, backoff));
-  };
-
   const loop = async (): Promise<void> => {
     for (let failures = 0; !stopped.signal.aborted;) {
       try {
@@ -231,7 +215,8 @@ export function createKeeping(options: {
       } catch (error) {
         if (error instanceof FatalError || stopped.signal.aborted) return;
         failures += 1;
-        const waitMs = retryMs(error, backoffMs(failures, options.random));
+        const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+        const waitMs = retryPace(retryAfterMs, backoffMs(failures, options.random), stopsSoon());
         if (held.size() > 0) {
           log.warn(
             { err: toError(error), checks: held.size() },
@@ -257,7 +242,7 @@ export function createKeeping(options: {
       log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');
     },
     start: () => {
-      if (held.size() > 0) askingUntil = performance.now() + askFirstMs;
+      if (held.size() > 0) contact.askFirst();
       timetable.start();
       running = loop();
       saveTimer = setInterval(() => {

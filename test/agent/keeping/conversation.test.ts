@@ -245,6 +245,10 @@ describe('a process that continues the checks of an earlier one', () => {
   test('runs none of them before the service has said what became of them', async () => {
     const gone = answer({ isFirst: true, dropped: [], ...shared });
     expect((await talk([gone], { ...(await earlier()), answerMs: 300 })).runs).toBe(0);
+    // The variables may come before the list.
+    const variables = answer({ ...shared, variables: { tag: 't1', list: [] } });
+    const early = { ...(await earlier()), answerMs: 300 };
+    expect((await talk([variables, gone], early)).runs).toBe(0);
     // A long list comes in parts.
     const part = { ...gone, hasMore: true };
     expect((await talk([part, part, gone], { ...(await earlier()), answerMs: 300 })).runs).toBe(0);

@@ -76,6 +76,32 @@ test('a change of a check repeats no moment; a new schedule and an extra run tak
   expect(held.earliest()).toBe(first + 20_000);
 });
 
+test('what was taken in the name of an earlier process is taken again by the present one', () => {
+  const ofAnother = { holder: idOf(77) };
+  const held = createHeldChecks();
+  held.restore([check(1)], first - 1);
+  // The service did not answer in time. It knows no process of this name any more, so the report of the missed runs is lost.
+  expect(held.takeDue(first + 3 * minute)).toMatchObject({ missed: [{ count: 3 }], runs: [{}] });
+  held.apply(answer({ isFirst: true }), [check(1, { ...ofAnother, from: first })]);
+  expect(held.takeDue(first + 3 * minute)).toMatchObject({
+    missed: [{ from: first, count: 3, check: ofAnother }],
+    runs: [{ dueAt: first + 3 * minute, check: ofAnother }],
+  });
+  // An edit for the same holder repeats none.
+  held.apply(answer(), [check(1, { ...ofAnother, from: first })]);
+  expect(held.takeDue(first + 3 * minute)).toEqual({ missed: [], runs: [] });
+});
+
+test('what the earlier process had reported is not taken again, and a new schedule begins where it says', () => {
+  const held = createHeldChecks();
+  held.restore([check(1)], first + minute);
+  held.apply(answer({ isFirst: true }), [check(1, { holder: idOf(77), from: first })]);
+  expect(held.earliest()).toBe(first + 2 * minute);
+  held.restore([check(1)], first + minute);
+  held.apply(answer(), [check(1, { holder: idOf(77), from: first + 20_000, intervalSeconds: 20 })]);
+  expect(held.earliest()).toBe(first + 20_000);
+});
+
 test('a complete list in parts replaces what was held before', () => {
   const held = createHeldChecks();
   held.restore([check(1), check(2)], first + minute);
