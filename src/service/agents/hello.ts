@@ -31,7 +31,9 @@ export async function hello(
   });
   const continued = knownIds(body.keeping?.continues ?? []).filter((id) => id !== agentId);
   if (continued.length > 0) {
-    await endLeasesOf(db, { ...location, agentIds: continued, now: new Date(now()) });
+    const at = now();
+    const until = new Date(at + protocolLimits.leaseSeconds * 1000);
+    await endLeasesOf(db, { ...location, agentId, agentIds: continued, now: new Date(at), until });
   }
   log.info({ agentId, location: location.slugName, version }, 'agent connected');
   return {

@@ -2,8 +2,9 @@ import { nextDue } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import type { Diff } from './diff.ts';
+import { maxCompared } from './gaps.ts';
 import { dropChecks, keepChecks, takeFromScheduler, type Holding, type KeepingAgent } from './statements.ts';
-import { factsOf, giveBack, owedBy, type CheckFacts } from './take-back.ts';
+import { factsOf, giveBack, hasRead, owedBy, type CheckFacts } from './take-back.ts';
 
 /** Writes the differences. Returns the agents that have something to read. */
 export async function applyDiff(
@@ -27,8 +28,15 @@ export async function applyDiff(
     ...diff.dropped.map(({ checkId }) => checkId),
     ...diff.same.map(({ checkId }) => checkId),
   ]);
-  const owedOf = (holding: Holding, check: CheckFacts) =>
-    isAlive(holding) ? null : owedBy(holding, byId.get(holding.agentId), check);
+  const owedOf = (holding: Holding, check: CheckFacts) => {
+    const agent = byId.get(holding.agentId);
+    if (!isAlive(holding)) return owedBy(holding, agent, check);
+    if (hasRead(holding, agent)) return null;
+    // It was given the check, has not read that, and runs nothing of it. If it is the form that is new, it runs the check:
+    // records of missed runs are compared with the results of not more than these moments.
+    const owed = holding.owedFrom.getTime();
+    return at - owed < maxCompared * check.intervalSeconds * 1000 ? owed : null;
+  };
 
   await dropChecks(tx, {
     rev,
@@ -53,13 +61,13 @@ export async function applyDiff(
         const owedFrom = owed ?? moments.get(checkId)?.getTime() ?? nextDue(check, at);
         return [{ checkId, agentId, locationId, owedFrom: new Date(owedFrom) }];
       }),
-      // An edited check that stays where it is. Its edit has set a moment, which the holder must know.
-      ...diff.same.map(({ checkId, agentId, locationId, owedFrom }) => ({
-        checkId,
-        agentId,
-        locationId,
-        owedFrom: moments.get(checkId) ?? owedFrom,
-      })),
+      // An edited check that stays where it is. If its schedule was edited, a moment was set, which the holder must know.
+      ...diff.same.map((holding) => {
+        const { checkId, agentId, locationId, owedFrom } = holding;
+        const check = facts.get(checkId);
+        const owed = check === undefined ? owedFrom : new Date(owedBy(holding, byId.get(agentId), check));
+        return { checkId, agentId, locationId, owedFrom: moments.get(checkId) ?? owed };
+      }),
     ],
   });
   await giveBack(tx, {

@@ -25,7 +25,7 @@ export type Stretch = {
 const startsWithinMs = 10_000;
 
 /** More moments of one check are not compared with results: an agent that was away for so long has brought none. */
-const maxCompared = 5_000;
+export const maxCompared = 5_000;
 
 /** Parts of a stretch whose moments are not in `known`: a pure function. */
 export function gapsOf(

@@ -31,12 +31,22 @@ export async function renewKeeping(
        select id, coalesce(keeps_until > $4, false) as alive from agents
        where id = $1 and location_id = $2 and keeps for update
      )
-     update agents a set keeps_until = $3, last_seen_at = $4, reported_to = case when $5::timestamptz is null then a.reported_to
-       else greatest(a.reported_to, least($5::timestamptz, $4::timestamptz)) end,
+     update agents a set keeps_until = $3, last_seen_at = $4, has_left = $8,
+       -- It goes back when the agent takes over a check whose last runs nobody has made.
+       reported_to = coalesce(least($5::timestamptz, $4::timestamptz), a.reported_to),
        kept_cursor = $6, keeps_minor = $7, shares_until = $3
      from before where a.id = before.id returning before.alive as "wasAlive"`,
     // One that leaves without ever having held a check has nothing to give back.
-    [agentId, locationId, renewal.isLeaving ? now : until, now, reportedTo, cursor, renewal.minor],
+    [
+      agentId,
+      locationId,
+      renewal.isLeaving ? now : until,
+      now,
+      reportedTo,
+      cursor,
+      renewal.minor,
+      renewal.isLeaving,
+    ],
   );
   const [row] = rows;
   if (row === undefined) return false;
@@ -46,22 +56,39 @@ export async function renewKeeping(
   return true;
 }
 
-/** Ends the leases of earlier processes that this agent continues, so that their checks are handed out at once. */
+/**
+ * Ends the leases of earlier processes that this agent continues, so that their checks are handed out at once. The agent
+ * gets a lease, so that it is among those that get them: otherwise they would move twice.
+ */
 export async function endLeasesOf(
   db: Db,
   {
+    agentId,
     locationId,
     accountId,
     agentIds,
     now,
-  }: { locationId: string; accountId: string; agentIds: string[]; now: Date },
+    until,
+  }: {
+    agentId: string;
+    locationId: string;
+    accountId: string;
+    agentIds: string[];
+    now: Date;
+    until: Date;
+  },
 ): Promise<void> {
   const rows = await db.query(
-    `update agents set keeps_until = least(keeps_until, $3)
+    `update agents set keeps_until = least(keeps_until, $3), has_left = true
      where id = any($1::uuid[]) and location_id = $2 and keeps_until is not null returning id`,
     [agentIds, locationId, now],
   );
-  if (rows.length > 0) await db.notify(keepingChannel, accountId);
+  if (rows.length === 0) return;
+  await db.query('update agents set keeps_until = $2 where id = $1 and keeps and keeps_until is null', [
+    agentId,
+    until,
+  ]);
+  await db.notify(keepingChannel, accountId);
 }
 
 /** A check that an agent holds, or held. Null as its definition: too large for a list, see definitionOfCheck. */

@@ -125,7 +125,7 @@ export function createKeeper(deps: KeeperDeps): Loop {
 }
 
 /**
- * One step for one account. `mayEnd`: agents whose lease has expired are dead. Returns whether another step is needed now.
+ * One step for one account. `mayEnd`: agents whose lease has run out are dead. Returns whether another step is needed now.
  */
 async function handOut(
   { db, log, partitions }: KeeperDeps,
@@ -136,7 +136,8 @@ async function handOut(
       const account = await lockKeptAccount(tx, accountId);
       if (account === undefined) return false;
       const agents = await keepingAgents(tx, accountId);
-      const isOver = ({ keepsUntil }: KeepingAgent) => mayEnd && keepsUntil.getTime() <= at;
+      const isOver = ({ keepsUntil, hasLeft }: KeepingAgent) =>
+        (mayEnd || hasLeft) && keepsUntil.getTime() <= at;
       const members = agents.filter((agent) => !isOver(agent));
       const lost = agents.filter(isOver);
       const changes = await takeChanges(tx, accountId);

@@ -62,6 +62,8 @@ export type KeepingAgent = {
   keepsUntil: Date;
   reportedTo: Date | null;
   cursor: string | null;
+  /** It has given its checks back, or another process continues it. */
+  hasLeft: boolean;
 };
 
 export async function keepingAgents(tx: Queryable, accountId: string): Promise<KeepingAgent[]> {
@@ -70,7 +72,7 @@ export async function keepingAgents(tx: Queryable, accountId: string): Promise<K
        -- One that does not know that it must stop gets no checks of such a location: it claims their runs.
        case when l.stops_in_outages and a.keeps_minor < 8 then 0
          else coalesce((a.lanes->>'uptime')::integer, 0) end as weight, a.keeps_until as "keepsUntil",
-       a.reported_to as "reportedTo", a.kept_cursor as cursor
+       a.reported_to as "reportedTo", a.kept_cursor as cursor, a.has_left as "hasLeft"
      from agents a join locations l on l.id = a.location_id
      where l.account_id = $1 and a.keeps and a.keeps_until is not null order by a.id`,
     [accountId],

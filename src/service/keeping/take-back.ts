@@ -27,17 +27,22 @@ export async function factsOf(tx: Queryable, ids: readonly string[]): Promise<Ma
   return new Map(rows.map((row) => [row.id, row]));
 }
 
+/** Whether the agent knows that it holds the check, in its present form. */
+export const hasRead = (
+  { cursor }: Pick<Holding, 'cursor'>,
+  agent: Pick<KeepingAgent, 'cursor'> | undefined,
+): boolean => (agent?.cursor ?? '') >= cursor;
+
 /** The first moment that an agent which has left still owed. It had reported the earlier ones. */
 export function owedBy(
-  { owedFrom, cursor }: Pick<Holding, 'owedFrom' | 'cursor'>,
+  holding: Pick<Holding, 'owedFrom' | 'cursor'>,
   agent: Pick<KeepingAgent, 'reportedTo' | 'cursor'> | undefined,
   check: CheckFacts,
 ): number {
-  const owed = owedFrom.getTime();
+  const owed = holding.owedFrom.getTime();
   const reportedTo = agent?.reportedTo?.getTime() ?? null;
   // What it reported before it knew of the check says nothing about the check.
-  const known = agent?.cursor ?? '';
-  if (reportedTo === null || known < cursor) return owed;
+  if (reportedTo === null || !hasRead(holding, agent)) return owed;
   return Math.max(owed, nextDue(check, reportedTo));
 }
 

@@ -88,14 +88,19 @@ export async function insertCheck(db: Queryable, check: CheckWrite): Promise<voi
   );
 }
 
-/** The next run moves only if the timing changes or the check is reactivated. Other edits must not delay it. */
+/**
+ * The next run moves only if the timing changes or the check is reactivated. Other edits must not delay it, and leave the
+ * moments of a held check to its holder, which owes those that it has not run yet.
+ */
 export async function updateCheck(db: Queryable, check: CheckWrite): Promise<void> {
   await db.query(
     `update checks set name = $3, activated = $4, muted = $5, tags = $6, group_id = $7, locations = $8,
        private_locations = $9, run_parallel = $10, frequency = $11, frequency_offset = $12, interval_seconds = $13,
        offset_seconds = $14, definition = $16::jsonb, updated_at = $17, code = $18::jsonb,
        next_due_at = case
-         when interval_seconds <> $13 or offset_seconds <> $14 or (not activated and $4) or next_due_at is null
+         when interval_seconds <> $13 or offset_seconds <> $14 or (not activated and $4)
+           or next_due_at is null
+             and not exists (select 1 from kept_checks k where k.check_id = checks.id and k.dropped_at is null)
          then $15 else next_due_at end
      where id = $1 and account_id = $2`,
     values(check),

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { findCheck, updateCheck } from '../../../src/service/checks/storage/statements.ts';
+import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { keepingBench, type KeepingAgent } from './keeping-bench.ts';
+
+/** Checks that move several times in a short while: whoever gets them in the end owes what nobody has run. */
+
+const start = '2026-03-04T05:06:07.000Z';
+const minute = 60_000;
+/** Checks are due at 6 s past each minute. */
+const first = Date.parse('2026-03-04T05:07:06.000Z');
+
+describe.each(databases)('what is owed of checks that move: $name', (database) => {
+  describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
+    const clock = createClock(start);
+    const { current } = keepingBench(database, clock, start);
+    const add = async (count: number) => {
+      const { db, accountId } = current();
+      const ids = [];
+      for (let index = 0; index < count; index++)
+        ids.push(await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() }));
+      return ids;
+    };
+    const connected = async (continues: string[] = []) => {
+      const agent = await current().connect(continues);
+      await agent.renewHeld();
+      await current().handOut();
+      await agent.renewHeld();
+      return agent;
+    };
+    /** Two agents that hold 24 checks until shortly before these are due. */
+    const two = async (): Promise<[KeepingAgent, KeepingAgent, string[]]> => {
+      await add(24);
+      const [one, other] = [await connected(), await connected()];
+      await one.renewHeld();
+      while (clock.now() < first - 1_000) {
+        clock.advance(Math.min(10_000, first - 1_000 - clock.now()));
+        for (const agent of [one, other]) await agent.renewHeld({ reportedTo: clock.now() });
+        await current().handOut();
+      }
+      expect(Math.min(one.held.size, other.held.size)).toBeGreaterThan(4);
+      return [one, other, [...one.held.keys()]];
+    };
+    const fromOf = (agent: KeepingAgent, ids: readonly string[]) => [
+      ...new Set(ids.flatMap((id) => agent.held.get(id)?.from ?? [])),
+    ];
+
+    it('an agent that gives them on before it has read them owes nothing, and its heir everything', async () => {
+      const [one, other, ids] = await two();
+      await one.renewHeld({ reportedTo: clock.now(), isLeaving: true });
+      clock.set(first + 1_000);
+      await current().handOut();
+      // The other agent has them now, and has not read it.
+      const heir = await connected();
+      await other.renewHeld();
+      expect(fromOf(heir, ids)).toEqual([first]);
+      expect(fromOf(other, ids)).toEqual([first]);
+      expect(ids.every((id) => heir.held.has(id) !== other.held.has(id))).toBe(true);
+      // What the other agent has read before, it has run.
+      const own = [...heir.held.keys()].filter((id) => !ids.includes(id));
+      expect(fromOf(heir, own)).toEqual([first + minute]);
+    });
+
+    it('an agent that dies before it has run what it took over leaves that to its heir', async () => {
+      const [one, other, ids] = await two();
+      await one.renewHeld({ reportedTo: clock.now(), isLeaving: true });
+      clock.set(first + 1_000);
+      await other.renewHeld({ reportedTo: first + 500 });
+      await current().handOut();
+      await other.renewHeld({ reportedTo: first + 500 });
+      expect(fromOf(other, ids)).toEqual([first]);
+      // It knows them, and has not run them.
+      await other.renewHeld({ reportedTo: first - 1 });
+      const heir = await connected([other.agentId]);
+      expect(fromOf(heir, ids)).toEqual([first]);
+    });
+
+    it('an edit leaves to the heir what the holder of the check owes', async () => {
+      const [one, other, ids] = await two();
+      clock.set(first + 1_000);
+      const { db, accountId } = current();
+      const intervalSeconds = 60;
+      for (const id of ids) {
+        const row = await findCheck(db, { accountId, id });
+        if (row === undefined) throw new Error('no check');
+        await updateCheck(db, {
+          ...row,
+          name: `${row.name} edited`,
+          accountId,
+          intervalSeconds,
+          offsetSeconds: 6,
+          nextDueAt: new Date(first + minute),
+          now: new Date(clock.now()),
+        });
+      }
+      await current().handOut();
+      // Its holder has died before it could read that.
+      const heir = await connected([one.agentId]);
+      await other.renewHeld();
+      expect(fromOf(heir, ids)).toEqual([first]);
+      expect(fromOf(other, ids).every((from) => from === first)).toBe(true);
+    });
+
+    it('an edit moves what is owed to where the holder has reported everything', async () => {
+      await add(1);
+      const one = await connected();
+      clock.set(first + 3 * minute);
+      await one.renewHeld({ reportedTo: first + 3 * minute - 1_000 });
+      const { db } = current();
+      await db.query(`update checks set name = 'another name'`);
+      await current().handOut();
+      const heir = await connected([one.agentId]);
+      expect([...heir.held.values()].map(({ from }) => from)).toEqual([first + 3 * minute]);
+    });
+
+    it('checks of an agent that has left wait for no lease, also if the service has just started', async () => {
+      await add(12);
+      const one = await connected();
+      const other = await connected();
+      await one.renewHeld();
+      await one.renewHeld({ isLeaving: true });
+      await current().handOut();
+      await other.renewHeld();
+      expect(other.held.size).toBe(12);
+    });
+
+    it('a process that continues another one is among those that get its checks', async () => {
+      await add(24);
+      const one = await connected();
+      const other = await connected();
+      await one.renewHeld();
+      const ids = [...one.held.keys()];
+      const heir = await current().connect([one.agentId]);
+      await current().handOut();
+      await other.renewHeld();
+      await heir.renewHeld();
+      const inherited = ids.filter((id) => heir.held.has(id));
+      expect(inherited.length).toBeGreaterThan(0);
+      expect(ids.filter((id) => other.held.has(id))).toHaveLength(ids.length - inherited.length);
+      await current().handOut();
+      expect((await other.renewHeld()).checks).toEqual([]);
+    });
+  });
+});
