@@ -1,8 +1,8 @@
 /**
  * `node scripts/chaos-table.mjs [FILE]`: writes the table of faults in docs/reliability.md. FILE has the lines that
- * `npm run chaos -- --out FILE` wrote; of several lines of one scenario the last counts. Scenarios that FILE does not
- * name keep their figures. Without FILE, only the list of scenarios is brought up to date. `--page PAGE` names another
- * page.
+ * `npm run chaos -- --out FILE` wrote; of several lines of one scenario and mode the last counts. Scenarios and modes
+ * that FILE does not name keep their figures. Without FILE, only the list of scenarios is brought up to date.
+ * `--page PAGE` names another page.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -37,7 +37,11 @@ function refuse(mistake) {
   process.exit(2);
 }
 
-/** What `npm run chaos` wrote, by scenario. */
+/** The figures of a scenario have a row for each mode of the agents. Figures without a mode are of the queue. */
+const modes = ['queue', 'assignments'];
+const keyOf = (name, mode = 'queue') => `${name} ${mode}`;
+
+/** What `npm run chaos` wrote, by scenario and mode. */
 function measured(file) {
   const rows = new Map();
   let text = '';
@@ -65,7 +69,7 @@ function measured(file) {
     for (const [name, value] of Object.entries(row.variables ?? {}))
       if (!/^CHAOS_[A-Z]+$/.test(name) || !/^[0-9a-z.]+$/.test(value))
         refuse(`${file}, line ${index + 1}: variables must be numbers or small letters of CHAOS_…`);
-    rows.set(row.name, row);
+    rows.set(keyOf(row.name, row.variables?.CHAOS_MODE), row);
   }
   return rows;
 }
@@ -88,7 +92,7 @@ const figuresOf = (row) => [
 /** The variables that made its figures, as a shell takes them. */
 const variablesOf = (row) => Object.entries(row.variables ?? {}).map(([name, value]) => `${name}=${value}`);
 
-/** Command and figures that the page has, by scenario. */
+/** Command and figures that the page has, by scenario and mode. */
 function written(table) {
   const rows = new Map();
   for (const line of table.split('\n')) {
@@ -97,7 +101,10 @@ function written(table) {
       .slice(1, -1)
       .map((cell) => cell.trim());
     const name = /npm run chaos -- ([\w-]+)/.exec(command)?.[1];
-    if (name !== undefined) rows.set(name, { command, figures });
+    const mode = /CHAOS_MODE=([a-z]+)/.exec(command)?.[1];
+    // A scenario without figures has an empty row, until there are some.
+    if (name !== undefined && figures.some((cell) => cell !== ''))
+      rows.set(keyOf(name, mode), { command, figures });
   }
   return rows;
 }
@@ -137,19 +144,22 @@ if (start < marks[0].length || end < start) refuse(`${values.page} lacks the lin
 const known = written(text.slice(start, end));
 const rows = positionals[0] === undefined ? new Map() : measured(positionals[0]);
 const scenarios = await listOfScenarios();
-for (const name of rows.keys())
+for (const { name } of rows.values())
   if (!scenarios.some((scenario) => scenario.name === name))
     process.stderr.write(`${program}: there is no scenario ${name}; its line is left out\n`);
 
-const lines = scenarios.map(({ name, about }) => {
-  const row = rows.get(name);
-  const before = known.get(name);
-  const command =
-    row === undefined
-      ? (before?.command ?? `\`npm run chaos -- ${name}\``)
-      : `\`${[...variablesOf(row), 'npm run chaos --', name, '--seed', row.seed].join(' ')}\``;
-  const figures = row === undefined ? (before?.figures ?? figuresOfNone()) : figuresOf(row);
-  return `| ${[command, about.replaceAll('|', '\\|'), ...figures].join(' | ')} |`;
+const lines = scenarios.flatMap(({ name, about }) => {
+  const cells = modes.flatMap((mode) => {
+    const row = rows.get(keyOf(name, mode));
+    const before = known.get(keyOf(name, mode));
+    if (row === undefined) return before === undefined ? [] : [before];
+    const words = [...variablesOf(row), 'npm run chaos --', name, '--seed', row.seed];
+    return [{ command: `\`${words.join(' ')}\``, figures: figuresOf(row) }];
+  });
+  if (cells.length === 0) cells.push({ command: `\`npm run chaos -- ${name}\``, figures: figuresOfNone() });
+  return cells.map(
+    ({ command, figures }) => `| ${[command, about.replaceAll('|', '\\|'), ...figures].join(' | ')} |`,
+  );
 });
 const table = [`| ${columns.join(' | ')} |`, `| ${columns.map(() => '---').join(' | ')} |`, ...lines].join(
   '\n',
