@@ -7,6 +7,8 @@ export type AgentFacts = {
   deaths: Map<string, number>;
   /** JOB AGENT: runs that an agent gave up, because it had lost the lease. */
   givenUp: Set<string>;
+  /** The ids that the service gave to this process. */
+  idsOf: (running: Running | null | undefined) => ReadonlySet<string>;
   /** Reads the log of an agent that has just been started. */
   follow: (running: Running) => void;
 };
@@ -14,11 +16,14 @@ export type AgentFacts = {
 export function createAgentFacts(): AgentFacts {
   const deaths = new Map<string, number>();
   const givenUp = new Set<string>();
+  const idsOfAgents = new Map<Running, Set<string>>();
   return {
     deaths,
     givenUp,
+    idsOf: (running) => (running ? idsOfAgents.get(running) : undefined) ?? new Set(),
     follow: (running) => {
       const ids = new Set<string>();
+      idsOfAgents.set(running, ids);
       let rest = '';
       running.child.stderr?.on('data', (text: string) => {
         const lines = (rest + text).split('\n');

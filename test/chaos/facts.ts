@@ -15,6 +15,15 @@ export type ChaosCheck = {
   address?: string;
   /** Times at which its target answers wrongly, from and to; sorted, apart from each other. */
   bad: readonly { from: number; to: number }[];
+  /** Of a check that is edited: in the order in which its forms were made. */
+  edits?: readonly Edit[];
+};
+
+/** A check was given a new form, which its probes name. The first form is 0. */
+export type Edit = {
+  form: number;
+  /** When the service answered that the check has it; null = no such answer came, so that nobody knows. */
+  at: number | null;
 };
 
 /** A probe as its target saw it. A trace is several: one connection for each query, and for hops beyond the target. */
@@ -23,6 +32,8 @@ export type Probe = {
   at: number;
   /** Of a DNS query: the port that it came from and its id, which are the same when it is sent again. */
   query?: string;
+  /** Of a check that is edited: the form in which it was made. */
+  form?: number;
 };
 
 /** A job as the queue took it, or as the agent made it that holds the check. */
@@ -33,6 +44,9 @@ export type Job = { id: string; checkId: string; dueAt: number };
  * agent as its token. A lease that was taken back before the answer was sent is none.
  */
 export type Delivery = { jobId: string; checkId: string; token: string; agentId: string; at: number };
+
+/** A result that the service had already, as its agent sent it: with the times of this one. */
+export type RemadeRun = { checkId: string; from: number; to: number };
 
 /** Names a delivery among those of all jobs. */
 export const deliveryKey = (jobId: string, token: string): string => `${jobId} ${token}`;
@@ -95,6 +109,8 @@ export type Facts = {
   deliveries: readonly Delivery[];
   /** Deliveries whose result the service answered as superseded, as deliveryKey names them. */
   superseded: ReadonlySet<string>;
+  /** A process that continues a killed one may make its last runs again, in its name. */
+  remade: readonly RemadeRun[];
   /** Agents that were killed, and when. */
   deaths: ReadonlyMap<string, number>;
   /** JOB AGENT: runs that an agent gave up because it had lost the lease. */
@@ -125,4 +141,8 @@ export type Excuses = {
   unreported?: boolean;
   /** Targets on the way of this time cannot be judged: their own fault was the scenario's. */
   unsure?: (at: number) => boolean;
+  /** A probe of this time may have the form before an edit, because its agent could not reach the service. null = of an agent that nobody knows. */
+  outdated?: (at: number, agentId: string | null) => boolean;
+  /** Not an excuse: no run may begin later than this after it was due. */
+  latestStartMs?: number;
 };

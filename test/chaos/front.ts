@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { closer, listen } from '../../src/targets/tcp-target.ts';
-import { deliveryKey } from './facts.ts';
+import { deliveryKey, type RemadeRun } from './facts.ts';
 
 /** What stands between agents and services: a reverse proxy over all replicas, and the faults of the way. */
 
@@ -30,6 +30,10 @@ export type Front = {
   counts: Map<string, number>;
   /** Deliveries whose result a service has answered as superseded, even if the answer was lost on the way. */
   superseded: Set<string>;
+  /** Results that a service has answered as duplicates of those that it has. */
+  remade: RemadeRun[];
+  /** Ends all connections of clients. */
+  sever: () => void;
   close: () => Promise<void>;
 };
 
@@ -44,15 +48,21 @@ function garble(answer: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+type Noted = { superseded: Set<string>; remade: RemadeRun[] };
+
 /** What a service answered to each result of a request; nothing if the answer is no such list. */
-function noteSuperseded(request: Buffer, answer: Buffer, superseded: Set<string>): void {
+function noteOutcomes(request: Buffer, answer: Buffer, { superseded, remade }: Noted): void {
   try {
     const { results } = JSON.parse(request.toString()) as {
-      results: { jobId: string; leaseToken: string }[];
+      results: { jobId: string; leaseToken: string; checkId: string; startedAt: string; stoppedAt: string }[];
     };
     const { items } = JSON.parse(answer.toString()) as { items: { outcome: string }[] };
-    for (const [index, { jobId, leaseToken }] of results.entries())
-      if (items[index]?.outcome === 'superseded') superseded.add(deliveryKey(jobId, leaseToken));
+    for (const [index, { jobId, leaseToken, checkId, startedAt, stoppedAt }] of results.entries()) {
+      const { outcome } = items[index] ?? {};
+      if (outcome === 'superseded') superseded.add(deliveryKey(jobId, leaseToken));
+      if (outcome === 'duplicate')
+        remade.push({ checkId, from: Date.parse(startedAt), to: Date.parse(stoppedAt) });
+    }
   } catch {
     // A fault has spoiled it, or the service refused it.
   }
@@ -65,12 +75,13 @@ export async function startFront(options: { host?: string } = {}): Promise<Front
   let choose: (request: IncomingMessage) => Fault | null = () => null;
   const counts = new Map<string, number>();
   const superseded = new Set<string>();
+  const remade: RemadeRun[] = [];
 
   const watch = (path: string | undefined, body: Buffer, answer: IncomingMessage) => {
     if (path !== '/agent/v1/results') return;
     const chunks: Buffer[] = [];
     answer.on('data', (chunk: Buffer) => chunks.push(Buffer.from(chunk)));
-    answer.on('end', () => noteSuperseded(body, Buffer.concat(chunks), superseded));
+    answer.on('end', () => noteOutcomes(body, Buffer.concat(chunks), { superseded, remade }));
   };
 
   function pass(request: IncomingMessage, body: Buffer, response: ServerResponse, fault: Fault | null): void {
@@ -158,6 +169,8 @@ export async function startFront(options: { host?: string } = {}): Promise<Front
     setFault: (fault) => void (choose = fault),
     counts,
     superseded,
+    remade,
+    sever: () => server.closeAllConnections(),
     close: async () => {
       await close();
       agent.destroy();

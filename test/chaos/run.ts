@@ -120,6 +120,13 @@ function plain(_name: string, value: unknown): unknown {
 
 type Played = { verdict: Verdict; notes: string[]; measured: string | undefined };
 
+/** Adds what the oracle measured of edits. */
+function measuredWith(measured: string | undefined, { edits, slowestEditMs }: Verdict): string | undefined {
+  if (edits === 0) return measured;
+  const ofEdits = `${edits} edits, old form seen until ${slowestEditMs} ms after`;
+  return measured === undefined ? ofEdits : `${measured}; ${ofEdits}`;
+}
+
 async function playAlone(scenario: LoneScenario): Promise<Played> {
   const { verdict, notes = [], wrong = [], measured } = await scenario.alone();
   verdict.violations.push(...wrong);
@@ -146,7 +153,7 @@ async function play(scenario: WorldScenario): Promise<Played> {
         writeFileSync(join(world.folder, 'facts.json'), JSON.stringify(facts, plain));
       const verdict = judge(facts, excuses);
       verdict.violations.push(...wrong, ...((await scenario.after?.(world, verdict)) ?? []));
-      return { verdict, notes, measured };
+      return { verdict, notes, measured: measuredWith(measured, verdict) };
     } finally {
       await world.close();
     }

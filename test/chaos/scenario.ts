@@ -2,7 +2,7 @@ import type { Excuses } from './facts.ts';
 import type { Verdict } from './judge/judge.ts';
 import type { World, WorldOptions } from './world.ts';
 
-export type ChaosVariable = 'CHAOS_MINUTES' | 'CHAOS_RUNS' | 'CHAOS_POINTS' | 'CHAOS_HOURS';
+export type ChaosVariable = 'CHAOS_MINUTES' | 'CHAOS_RUNS' | 'CHAOS_POINTS' | 'CHAOS_HOURS' | 'CHAOS_KILLS';
 
 export type Findings = {
   /** Lines for whoever watches the run. */

@@ -32,7 +32,7 @@ export type Targets = {
   close: () => Promise<void>;
 };
 
-/** Starts targets on `host`, DNS on each of `addresses`. HTTP serves /p/CHECK, DNS answers CHECK.chaos.test with 192.0.2.1. */
+/** Starts targets on `host`, DNS on each of `addresses`. HTTP serves /p/CHECK and /p/CHECK/FORM, DNS answers CHECK.chaos.test with 192.0.2.1. */
 export async function startTargets(
   host = '127.0.0.1',
   addresses: readonly string[] = [host],
@@ -41,8 +41,9 @@ export async function startTargets(
   const bad = new Set<string>();
   const closers: (() => Promise<unknown>)[] = [];
   const http = createHttpServer((request, response) => {
-    const check = decodeURIComponent((request.url ?? '').split('/')[2] ?? '');
-    probes.push({ check, at: Date.now() });
+    const [, , name = '', form] = (request.url ?? '').split('/');
+    const check = decodeURIComponent(name);
+    probes.push({ check, at: Date.now(), ...(form === undefined ? {} : { form: Number(form) }) });
     request.resume();
     response
       .writeHead(bad.has(check) ? 500 : 200, { 'content-type': 'application/json' })

@@ -23,6 +23,8 @@ export type World = {
   folder: string;
   database: ChaosDatabase;
   front: Front;
+  /** With `ownWays`: what stands between each agent and the front. */
+  ways: Front[];
   targets: Targets;
   receiver: Receiver;
   checks: ChaosCheck[];
@@ -73,6 +75,8 @@ export type WorldOptions = CheckOptions & {
   env?: Record<string, string>;
   agentEnv?: Record<string, string>;
   agentOptions?: AgentOptions;
+  /** Each agent reaches the front through a proxy of its own, which can cut it off. */
+  ownWays?: boolean;
   /** Files for `--import` in replicas, and their variables. */
   replicaImports?: readonly string[];
   replicaMain?: string;
@@ -88,6 +92,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'location-agent-chaos-'));
   const database = await startDatabase(options.diskMb === undefined ? {} : { diskMb: options.diskMb });
   const front = await startFront({ host: options.frontHost ?? host });
+  const ways: Front[] = [];
+  for (let index = 0; options.ownWays === true && index < (options.agents ?? 1); index++) {
+    const way = await startFront({ host });
+    way.setReplicas([front.port]);
+    ways.push(way);
+  }
   const targets = await startTargets(host, options.addresses);
   const receiver = await startReceiver();
   const replicas: (Running | null)[] = [];
@@ -149,7 +159,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       main: given.main ?? options.main,
       args: ['start'],
       env: {
-        SERVICE_URL: given.serviceUrl ?? front.url,
+        SERVICE_URL: given.serviceUrl ?? (ways[index] ?? front).url,
         API_KEY: locationKey,
         AGENT_HEALTH_PORT: '0',
         AGENT_DATA_DIR: world.agentFolder(index),
@@ -175,6 +185,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     folder,
     database,
     front,
+    ways,
     targets,
     receiver,
     checks: [],
@@ -209,7 +220,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       killEverything();
       for (const running of [...agents, ...replicas]) await running?.ended;
       for (const work of world.atEnd) work();
-      await Promise.allSettled([front.close(), targets.close(), receiver.close()]);
+      await Promise.allSettled([
+        ...ways.map((way) => way.close()),
+        front.close(),
+        targets.close(),
+        receiver.close(),
+      ]);
       await database.stop();
       if (process.env['CHAOS_KEEP'] === undefined) rmSync(folder, { recursive: true, force: true });
     },
@@ -272,6 +288,7 @@ async function settle(world: World, from: number, to: number): Promise<Facts> {
         ...heldRuns(world.checks, await world.database.holders(), { from, to }),
       ],
       superseded: world.front.superseded,
+      remade: [...world.front.remade],
       deaths,
       givenUp,
       results,

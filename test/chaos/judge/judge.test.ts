@@ -83,6 +83,7 @@ function facts(fields: Partial<Facts> = {}): Facts {
     jobs: dues.map((due) => ({ id: `j${due}`, checkId: check.id, dueAt: due })),
     deliveries: dues.map((due) => delivered(due)),
     superseded: new Set(),
+    remade: [],
     deaths: new Map(),
     givenUp: new Set(),
     results: dues.map((due) => result(due)),
@@ -393,6 +394,15 @@ describe('probes of runs that were made again', () => {
     expect(other(second - 9_000, second + 4_100).violations).toEqual([]);
     expect(other(second - 9_000, second + 2_000).violations).toEqual(noResult);
     expect(other(second + 6_000, second + 7_000).violations).toEqual(noResult);
+  });
+
+  test('are explained by a result of these times that the service had already', () => {
+    const stray = [{ check: 'url-0', at: second + 4_000 }];
+    const remadeAt = (from: number, checkId = check.id) =>
+      judge(facts({ probes: stray, remade: [{ checkId, from, to: from + 50 }] }));
+    expect(remadeAt(second + 3_980)).toMatchObject({ repeated: 1, violations: [] });
+    expect(remadeAt(second + 8_000).violations).toEqual(noResult);
+    expect(remadeAt(second + 3_980, 'c2').violations).toEqual(noResult);
   });
 
   test('are not explained by a delivery whose result is stored', () => {

@@ -8,6 +8,7 @@ import {
   type StoredResult,
 } from '../facts.ts';
 import { judgeAlerts } from './alerts.ts';
+import { judgeEdits } from './edits.ts';
 import { judgeHeartbeat } from './heartbeats.ts';
 
 /** The oracle's rules, as pure functions of what was seen. */
@@ -27,6 +28,10 @@ export type Verdict = {
   alerts: number;
   /** Probes of runs that were made again; what became of their results is known. */
   repeated: number;
+  /** Changes of checks that the service confirmed. */
+  edits: number;
+  /** Most milliseconds after which a target saw the form before an edit, where nothing excuses it. */
+  slowestEditMs: number;
   /** Everything that is wrong, a line each. */
   violations: string[];
 };
@@ -45,6 +50,8 @@ export const noVerdict = (): Verdict => ({
   falseAlerts: 0,
   alerts: 0,
   repeated: 0,
+  edits: 0,
+  slowestEditMs: 0,
   violations: [],
 });
 
@@ -68,6 +75,14 @@ export function judge(facts: Facts, excuses: Excuses = {}): Verdict {
       results,
       verdict,
     });
+    const { edits, slowestMs, violations } = judgeEdits(
+      check,
+      { probes: probesOf.get(check.name) ?? [], results },
+      excuses,
+    );
+    verdict.edits += edits;
+    verdict.slowestEditMs = Math.max(verdict.slowestEditMs, slowestMs);
+    verdict.violations.push(...violations);
   }
   for (const check of facts.heartbeats)
     verdict.violations.push(...judgeHeartbeat(check, resultsOf.get(check.id) ?? [], facts));
@@ -177,7 +192,14 @@ function judgeMoments(
       if (excuses.missed?.(due) !== true)
         verdict.violations.push(`${check.name}: ${timeOf(due)} is ${what}, with nothing to excuse it`);
     }
-    for (const result of own) judgeStatus(check, { result, due, excuses, verdict });
+    for (const result of own) {
+      judgeStatus(check, { result, due, excuses, verdict });
+      const lateMs = result.startedAt - due;
+      if (lateMs > (excuses.latestStartMs ?? Infinity))
+        verdict.violations.push(
+          `${check.name}: the run that was due at ${timeOf(due)} began ${lateMs} ms later`,
+        );
+    }
   }
 }
 
@@ -243,10 +265,11 @@ type ProbesContext = {
 
 /**
  * Every probe that a target saw belongs to a stored result, or to a delivery of its own whose result is known not to count:
- * the service answered that another one had come first, or its agent was killed, or its agent gave the run up.
+ * the service answered that another one had come first, or that it has it, or its agent was killed, or gave the run up.
  */
 function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: ProbesContext): void {
   const { facts, excuses, results, verdict } = context;
+  const remade = facts.remade.filter(({ checkId }) => checkId === check.id);
   const runs = results.filter(({ missed }) => missed === null);
   const stored = new Set(runs.map(({ jobId, token }) => deliveryKey(jobId ?? '', token ?? '')));
   const open = context.deliveries
@@ -261,6 +284,10 @@ function judgeProbes(check: ChaosCheck, probes: readonly Probe[], context: Probe
         (other !== null && other.from - slackMs <= at && at <= other.to + slackMs),
     );
     if (isOfResult) continue;
+    if (remade.some(({ from, to }) => from - slackMs <= at && at <= to + slackMs)) {
+      verdict.repeated += 1;
+      continue;
+    }
     // The latest first: an agent runs a job as soon as it has it.
     const own = open.find((delivery) => {
       if (delivery.isUsed || delivery.at - slackMs > at || at - delivery.at > deliveredMs) return false;

@@ -10,6 +10,7 @@ import { serviceScenarios } from './service.ts';
 import { severalScenarios } from './several.ts';
 import { soak } from './soak.ts';
 import { thousandAtOnce } from './thousand.ts';
+import { togetherScenarios } from './together.ts';
 import { upgradeScenarios } from './upgrade.ts';
 import { agentSteps, databaseSteps, serviceSteps } from './steps.ts';
 
@@ -27,6 +28,7 @@ export const scenarios: readonly Scenario[] = [
   thousandAtOnce,
   ...databaseScenarios,
   ...severalScenarios,
+  ...togetherScenarios,
   ...hostileScenarios,
   backlog,
   agentSteps,
