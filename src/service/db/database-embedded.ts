@@ -10,7 +10,14 @@ import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, typ
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 import { codeOf } from '../../system-errors.ts';
-import { closePrepared, nothingPrepared, runStatement, type Prepared } from './embedded-statement.ts';
+import {
+  closePrepared,
+  nothingPrepared,
+  runStatement,
+  type Lasting,
+  type Prepared,
+} from './embedded-statement.ts';
+import { createFrequentStatements } from './frequent-statements.ts';
 
 /**
  * jit=off: compiling a query costs more than running one here. shared_buffers is small because the system's file
@@ -111,6 +118,7 @@ function embeddedDb(
     onBroken: (error: Error) => void;
   },
 ): Db {
+  const lasting: Lasting = { frequent: createFrequentStatements(), known: new Set() };
   let closing: Promise<void> | null = null;
   let isBroken = false;
   // The engine runs one statement at a time. A statement begins when it is called or when the previous one has
@@ -140,7 +148,7 @@ function embeddedDb(
     { hold, prepared }: { hold: <T>(run: () => Promise<T>) => Promise<T>; prepared: Prepared | null },
   ): Pick<Db, 'query' | 'exec' | 'notify'> {
     const query = async <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> =>
-      timed(sql, () => hold(() => runStatement<Row>(engine, { sql, params, prepared })));
+      timed(sql, () => hold(() => runStatement<Row>(engine, { sql, params, prepared, lasting })));
     return {
       query,
       exec: async (sql) => void (await timed(sql, () => target.exec(sql))),

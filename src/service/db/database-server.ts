@@ -9,6 +9,7 @@ import {
   type DatabaseOptions,
   type Db,
 } from './database.ts';
+import { createFrequentStatements } from './frequent-statements.ts';
 import { CommitUnknown, DatabaseUnavailable, isConnectionLost } from './trouble.ts';
 
 const poolSize = 10;
@@ -67,6 +68,14 @@ export async function openServerDatabase(
   return serverDb(pool, settings, options);
 }
 
+/** A statement of a transaction failed only because it was prepared. */
+class Unprepared extends Error {
+  constructor(cause: unknown) {
+    super(toError(cause).message, { cause });
+    this.name = 'Unprepared';
+  }
+}
+
 // pg's own signature is generic over formats; only text is used here.
 const typeParser = ((oid: number, format?: string) =>
   valueParsers[oid] ?? pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser;
@@ -77,6 +86,7 @@ function serverDb(
   options: Pick<DatabaseOptions, 'log' | 'onStatement'>,
 ): Db {
   const stops = new Set<() => Promise<void>>();
+  const frequent = createFrequentStatements();
   let closing: Promise<void> | null = null;
 
   async function timed<T>(sql: string, run: () => Promise<T>): Promise<T> {
@@ -90,11 +100,25 @@ function serverDb(
     }
   }
 
-  function statements(target: pg.Pool | pg.PoolClient): Pick<Db, 'query' | 'exec' | 'notify'> {
-    const query = async <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> => {
-      const result = await timed(sql, () => target.query(sql, [...params]));
+  function statements(
+    target: pg.Pool | pg.PoolClient,
+    seen?: Set<string>,
+  ): Pick<Db, 'query' | 'exec' | 'notify'> {
+    const run = async <Row>(text: string, params: readonly unknown[]): Promise<Row[]> => {
+      const name = frequent.nameOf(text, seen);
+      const values = [...params];
+      const result = await timed(text, () =>
+        target.query(name === undefined ? { text, values } : { name, text, values }),
+      );
       return result.rows as Row[]; // the caller names the row type of its own SQL
     };
+    const query = <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> =>
+      run<Row>(sql, params).catch((error: unknown) => {
+        if (!frequent.isUnprepared(error, sql)) throw error;
+        // A failed statement ends its transaction, which is then repeated as a whole.
+        if (target !== pool) throw new Unprepared(error);
+        return run<Row>(sql, params);
+      });
     return {
       query,
       exec: async (sql) => void (await timed(sql, () => target.query(sql))),
@@ -115,7 +139,7 @@ function serverDb(
       });
       const db: Db = {
         kind: 'server',
-        ...statements(client),
+        ...statements(client, new Set()),
         tx: (inner) => inner(db),
         listen: () => Promise.reject(new Error('listen is not for transactions')),
         close: () => Promise.reject(new Error('close is not for transactions')),
@@ -146,8 +170,9 @@ function serverDb(
         } catch (error) {
           // Before `commit` is sent, a broken connection has rolled back for certain.
           const isLost = isConnectionLost(error) && performance.now() - started < lostRetryMs;
-          if (tries === transactionTries || !(isLost || retryableStates.has(sqlState(error) ?? '')))
-            throw error;
+          const isRetryable =
+            isLost || error instanceof Unprepared || retryableStates.has(sqlState(error) ?? '');
+          if (tries === transactionTries || !isRetryable) throw error;
         }
       }
     },

@@ -1,8 +1,10 @@
 import { parse, protocol, type PGlite } from '@electric-sql/pglite';
+import type { FrequentStatements } from './frequent-statements.ts';
 
 /**
  * Each statement of the embedded database is one message of the wire protocol. The engine's own `query` sends six, and
- * each of them costs as much as a small statement. A transaction prepares statements that it repeats.
+ * each of them costs as much as a small statement. A transaction prepares statements that it repeats, and statements that
+ * the service repeats stay prepared.
  */
 
 /** Uses of a statement in one transaction from which on it is prepared: planning costs more than most executions. */
@@ -11,9 +13,12 @@ const usesUntilPrepared = 10;
 const mostPrepared = 50;
 
 /** Statements that a transaction has prepared because it repeats them. */
-export type Prepared = { uses: Map<string, number>; names: Map<string, string> };
+export type Prepared = { uses: Map<string, number>; names: Map<string, string>; seen: Set<string> };
 
-export const nothingPrepared = (): Prepared => ({ uses: new Map(), names: new Map() });
+/** Statements that stay prepared: which are frequent, and which the engine has. */
+export type Lasting = { frequent: FrequentStatements; known: Set<string> };
+
+export const nothingPrepared = (): Prepared => ({ uses: new Map(), names: new Map(), seen: new Set() });
 
 let lastName = 0;
 
@@ -23,20 +28,34 @@ let lastName = 0;
  */
 export async function runStatement<Row>(
   engine: PGlite,
-  { sql, params, prepared }: { sql: string; params: readonly unknown[]; prepared: Prepared | null },
+  {
+    sql,
+    params,
+    prepared,
+    lasting,
+  }: { sql: string; params: readonly unknown[]; prepared: Prepared | null; lasting: Lasting },
 ): Promise<Row[]> {
   const { serialize } = protocol;
-  const known = prepared?.names.get(sql);
-  const name = known ?? newName(sql, prepared);
+  const lastingName = lasting.frequent.nameOf(sql, prepared?.seen);
+  const ofTransaction = prepared?.names.get(sql);
+  const name = lastingName ?? ofTransaction ?? newName(sql, prepared);
+  const isKnown = lastingName === undefined ? ofTransaction !== undefined : lasting.known.has(name);
+  // A statement that failed may have left its name behind.
+  const isFresh = isKnown || lastingName === undefined;
   const message = Buffer.concat([
-    ...(known === undefined ? [serialize.parse({ text: sql, name })] : []),
+    ...(isFresh ? [] : [serialize.close({ type: 'S', name })]),
+    ...(isKnown ? [] : [serialize.parse({ text: sql, name })]),
     serialize.bind({ statement: name, values: params.map(wireText) }),
     serialize.describe({ type: 'P' }),
     serialize.execute({}),
     serialize.sync(),
   ]);
-  const answers = await engine.execProtocolStream(message, { syncToFs: false });
-  if (name !== '') prepared?.names.set(sql, name);
+  const answers = await engine.execProtocolStream(message, { syncToFs: false }).catch((error: unknown) => {
+    lasting.frequent.isUnprepared(error, sql);
+    throw error;
+  });
+  if (lastingName !== undefined) lasting.known.add(lastingName);
+  else if (name !== '') prepared?.names.set(sql, name);
   const [result] = parse.parseResults(answers, engine.parsers);
   return (result?.rows ?? []) as Row[]; // the caller names the row type of its own SQL
 }

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Db } from '../../../src/service/db/database.ts';
+import { createFrequentStatements } from '../../../src/service/db/frequent-statements.ts';
+import { databases } from '../../helpers/service/database.ts';
+
+const often = 30;
+
+describe('which statements are prepared', () => {
+  it('names one that is repeated within a minute, the same in each process', () => {
+    const names = [0, 1].map(() => {
+      const frequent = createFrequentStatements(() => 0);
+      for (let n = 0; n < often; n++) frequent.nameOf('select 1');
+      expect(frequent.nameOf('select 2')).toBeUndefined();
+      return frequent.nameOf('select 1');
+    });
+    expect(names[0]).toMatch(/^frequent_[0-9a-f]{32}$/);
+    expect(names[1]).toBe(names[0]);
+  });
+
+  it('names none that is asked for once in a few seconds', () => {
+    let time = 0;
+    const frequent = createFrequentStatements(() => time);
+    for (; time < 3_600_000; time += 5_000) expect(frequent.nameOf('select 1')).toBeUndefined();
+  });
+
+  it('counts a transaction that repeats a statement once', () => {
+    const frequent = createFrequentStatements(() => 0);
+    const seen = new Set<string>();
+    for (let n = 0; n < often; n++) expect(frequent.nameOf('select 1', seen)).toBeUndefined();
+  });
+
+  it('names no more than a limited number', () => {
+    const frequent = createFrequentStatements(() => 0);
+    const named = Array.from({ length: 300 }, (_, statement) => {
+      for (let n = 0; n < often; n++) frequent.nameOf(`select ${statement}`);
+      return frequent.nameOf(`select ${statement}`);
+    }).filter((name) => name !== undefined);
+    expect(named).toHaveLength(100);
+  });
+});
+
+describe.each(databases)('prepared statements: $name', (database) => {
+  describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
+    let db: Db;
+    beforeAll(async () => {
+      db = await database.open({ migrated: false });
+      await db.exec('create table things (id integer primary key, name text)');
+    });
+    afterAll(() => database.close());
+
+    const prepared = async () => {
+      const rows = await db.query<{ name: string }>(
+        `select name from pg_prepared_statements where name like 'frequent_%' and statement like '%things%'`,
+      );
+      return rows.length;
+    };
+
+    it('keeps one that is repeated, with the values of each use', async () => {
+      for (let id = 0; id < often; id++) {
+        await db.query('insert into things (id, name) values ($1, $2)', [id, `thing ${id}`]);
+        const rows = await db.query('select name from things where id = $1', [id]);
+        expect(rows).toEqual([{ name: `thing ${id}` }]);
+      }
+      await db.tx(async (tx) => {
+        expect(await tx.query('select name from things where id = $1', [7])).toEqual([{ name: 'thing 7' }]);
+      });
+      expect(await prepared()).toBe(2);
+    });
+
+    it('goes on after a use that fails', async () => {
+      const insert = 'insert into things (id, name) values ($1, upper($2))';
+      for (let n = 0; n < often; n++) {
+        await expect(db.query(insert, [1, 'again'])).rejects.toThrow(/duplicate key/);
+      }
+      await db.query(insert, [1000, 'new']);
+      await expect(db.tx((tx) => tx.query(insert, [1000, 'again']))).rejects.toThrow(/duplicate key/);
+      await db.query(insert, [1001, 'new']);
+      expect(await db.query('select name from things where id >= 1000')).toHaveLength(2);
+    });
+
+    // Only this process uses the embedded database, and it changes its tables before anything else.
+    const isShared = database.name === 'server';
+    it.runIf(isShared)('reads a table whose columns have changed since', async () => {
+      const read = 'select * from things where id = $1';
+      for (let n = 0; n < often; n++) await db.query(read, [2]);
+      await db.exec('alter table things add column more text');
+      const found = [{ id: 2, name: 'thing 2', more: null }];
+      expect(await db.tx((tx) => tx.query(read, [2]))).toEqual(found);
+      expect(await db.query(read, [2])).toEqual(found);
+    });
+
+    it.runIf(isShared)('goes on when a pooler takes what was prepared away', async () => {
+      const read = 'select name from things where id = $1 limit 1';
+      for (let n = 0; n < often; n++) await db.query(read, [3]);
+      await db.exec('deallocate all');
+      expect(await db.tx((tx) => tx.query(read, [3]))).toEqual([{ name: 'thing 3' }]);
+      expect(await db.query(read, [3])).toEqual([{ name: 'thing 3' }]);
+    });
+  });
+});
