@@ -123,15 +123,11 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
       if (db.kind === 'embedded') await restartInterrupted(parts);
     },
     start: () => {
-      for (const queue of queues.values()) {
-        const loop = createLoop({
-          name: `background ${queue.name}`,
-          log,
-          work: async () => ((await begin(parts, queue)) > 0 ? 20 : idleMs),
-        });
-        loops.push(loop);
-        loop.start();
-      }
+      const begins = createLoop({
+        name: 'background',
+        log,
+        work: async () => ((await beginDue(parts, [...queues.values()])) > 0 ? 20 : idleMs),
+      });
       const leases = createLoop({
         name: 'background leases',
         log,
@@ -140,8 +136,8 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
           return markEveryMs;
         },
       });
-      loops.push(leases);
-      leases.start();
+      loops.push(begins, leases);
+      for (const loop of loops) loop.start();
     },
     stop: async () => {
       await Promise.all(loops.map((loop) => loop.stop()));
@@ -201,7 +197,23 @@ async function run(
   await boss.complete(queue.name, job.id);
 }
 
-/** Starts items while there are free places; returns how many. */
+/** Starts items of all queues; returns how many. One statement finds the queues that have some: most of the time, none has. */
+async function beginDue(parts: Parts, queues: readonly Queue[]): Promise<number> {
+  const open = queues.filter(({ concurrency, running }) => running.size < concurrency);
+  if (open.length === 0) return 0;
+  const rows = await parts.db.query<{ name: string }>(
+    // Each queue has a part of the table of its own, and only its first item is looked for: hence the limit.
+    `select q.name from unnest($1::text[]) as q (name)
+     where (select 1 from ${schema}.job j where j.name = q.name and j.state < 'active' and j.start_after < now() limit 1) is not null`,
+    [open.map(({ name }) => name)],
+  );
+  const due = new Set(rows.map(({ name }) => name));
+  let begun = 0;
+  for (const queue of open) if (due.has(queue.name)) begun += await begin(parts, queue);
+  return begun;
+}
+
+/** Starts items of a queue while there are free places; returns how many. */
 async function begin(parts: Parts, queue: Queue): Promise<number> {
   const { boss, log } = parts;
   const free = queue.concurrency - queue.running.size;
