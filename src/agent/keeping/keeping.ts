@@ -10,6 +10,7 @@ import { backoffMs, pause } from '../link/backoff.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
 import type { Lanes } from '../run/lanes.ts';
+import { createAskFirst } from './ask-first.ts';
 import { callPace, maxRetryMs, retryPace } from './call-pace.ts';
 import { createContact } from './contact.ts';
 import { createHeldChecks } from './held-checks.ts';
@@ -76,9 +77,11 @@ export function createKeeping(options: {
   const held = createHeldChecks();
   const ledger = createLedger();
   const holders = new Set<string>();
+  const askFirst = createAskFirst();
   let continued: string[] = [];
   let cursor: string | null = null;
   let cursorOf: string | null = null;
+  let savedAs: string | null = null;
   /** When a service last let this agent hold checks. */
   let allowedAt = -Infinity;
   let stopsInOutages = false;
@@ -95,7 +98,7 @@ export function createKeeping(options: {
   /** Between two renewals the agent cannot know whether the service is away. */
   const limitMs = () => (stopsInOutages ? stopMs : Math.max(stopMs, options.continueMs));
   const contact = createContact({ now: serviceNow, limitMs });
-  const stopsSoon = () => limitMs() <= stopMs && contact.isInTouch();
+  const stopsSoon = () => limitMs() <= stopMs && contact.mayRun();
   client.onAnswer(contact.heard);
 
   const timetable = createTimetable({
@@ -104,7 +107,7 @@ export function createKeeping(options: {
     ledger,
     now: serviceNow,
     variables: () => variables?.list ?? [],
-    mayRun: contact.mayRun,
+    mayRun: () => contact.mayRun() && !askFirst.isAsking(),
   });
 
   const openFile = async (): Promise<KeptFile> => {
@@ -154,7 +157,7 @@ export function createKeeping(options: {
     for (const { holder } of checks) holders.add(holder);
     if (answer.variables !== undefined) ({ variables } = answer);
     held.apply(answer, checks);
-    contact.listed(answer);
+    askFirst.heard(answer);
     // Replicas of an earlier release send checks with the variables in them, and know of no others: what one kind of replica
     // has sent is not kept up to date by the other.
     const isApart = answer.sharesVariables === true;
@@ -164,6 +167,11 @@ export function createKeeping(options: {
     isDirty ||=
       checks.length > 0 || answer.dropped.length > 0 || answer.isFirst || answer.variables !== undefined;
     timetable.replan();
+    // The process that continues this one must know its name from the beginning.
+    if (!answer.hasMore && savedAs !== cursorOf && held.size() > 0) {
+      savedAs = cursorOf;
+      void save();
+    }
   };
 
   /** One call; resolves with the milliseconds to wait before the next. `isRetry`: the last one has failed. */
@@ -242,7 +250,7 @@ export function createKeeping(options: {
       log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');
     },
     start: () => {
-      if (held.size() > 0) contact.askFirst();
+      if (held.size() > 0) askFirst.begin();
       timetable.start();
       running = loop();
       saveTimer = setInterval(() => {

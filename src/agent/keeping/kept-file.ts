@@ -72,15 +72,19 @@ export function createKeptFile(options: {
       throw error;
     }));
 
+  const write = async (kept: Kept): Promise<void> => {
+    await sign();
+    const path = join(folder, fileName);
+    await fs.writeFile(`${path}.new`, sealed(JSON.stringify(kept), key), { mode: 0o600 });
+    await fs.rename(`${path}.new`, path);
+  };
+
   const writeAll = async (): Promise<void> => {
     while (next !== null) {
       const kept = next;
       next = null;
       try {
-        await sign();
-        const path = join(folder, fileName);
-        await fs.writeFile(`${path}.new`, sealed(JSON.stringify(kept), key), { mode: 0o600 });
-        await fs.rename(`${path}.new`, path);
+        await write(kept);
       } catch (error) {
         onError(error);
       }
@@ -94,6 +98,7 @@ export function createKeptFile(options: {
         const entries = await fs.readdir(root, { withFileTypes: true }).catch(() => []);
         if (entries.length === 0) return null;
         await sign();
+        const dead: string[] = [];
         for (const entry of entries) {
           const other = join(root, entry.name);
           if (!entry.isDirectory() || entry.name === instanceId) continue;
@@ -105,6 +110,11 @@ export function createKeptFile(options: {
             (await readKept(join(other, fileName), key)) ??
             (await readKept(join(other, earlierFileName), key));
           if (kept !== null) found = found === null ? kept : merged(found, kept);
+          dead.push(other);
+        }
+        // First, because this process may be killed at any moment, too.
+        if (found !== null) await write(found);
+        for (const other of dead) {
           await unsignFolder(other).catch(() => undefined);
           await fs.rm(other, { recursive: true, force: true });
         }

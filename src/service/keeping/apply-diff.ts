@@ -1,10 +1,11 @@
 import { nextDue } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
+import { factsOf, type CheckFacts } from './check-facts.ts';
 import type { Diff } from './diff.ts';
 import { maxCompared } from './gaps.ts';
 import { dropChecks, keepChecks, takeFromScheduler, type Holding, type KeepingAgent } from './statements.ts';
-import { factsOf, giveBack, hasRead, owedBy, type CheckFacts } from './take-back.ts';
+import { giveBack, hasRead, owedBy } from './take-back.ts';
 
 /** Writes the differences. Returns the agents that have something to read. */
 export async function applyDiff(

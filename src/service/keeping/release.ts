@@ -2,7 +2,8 @@ import { toError } from '../../errors.ts';
 import { catchUpStatuses, checksBehind } from '../results/catch-up.ts';
 import { stepChecks, type KeeperDeps } from './keeper.ts';
 import { dropChecks, holdings, keepingAgents, lockKeptAccount, saveKeptAccount } from './statements.ts';
-import { factsOf, giveBack, owedBy, requeueKeptJobs } from './take-back.ts';
+import { factsOf } from './check-facts.ts';
+import { giveBack, owedBy, requeueKeptJobs } from './take-back.ts';
 
 /** Gives every check back to the scheduler, when the service no longer lets agents hold any. */
 export async function releaseEverything(deps: KeeperDeps): Promise<void> {

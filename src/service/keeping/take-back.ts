@@ -1,31 +1,14 @@
 import { planRuns } from '../../protocol/plan-runs.ts';
 import { lastDue, nextDue } from '../../protocol/schedule.ts';
-import type { Db, Queryable } from '../db/database.ts';
+import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
+import { factsOf, type CheckFacts } from './check-facts.ts';
 import { recordGaps, type Stretch } from './gaps.ts';
 import { queueLastRuns } from './last-runs.ts';
 import { giveToScheduler, type Holding, type KeepingAgent } from './statements.ts';
 
 /** What remains of checks whose agent has left, or that no agent may hold any more. */
-
-/** The schedule of a check, and what a record of its runs needs. */
-export type CheckFacts = {
-  id: string;
-  checkType: string;
-  intervalSeconds: number;
-  offsetSeconds: number;
-  isActive: boolean;
-};
-
-export async function factsOf(tx: Queryable, ids: readonly string[]): Promise<Map<string, CheckFacts>> {
-  const rows = await tx.query<CheckFacts>(
-    `select id, check_type as "checkType", interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds",
-       activated as "isActive" from checks where id = any($1::uuid[])`,
-    [[...ids]],
-  );
-  return new Map(rows.map((row) => [row.id, row]));
-}
 
 /** Whether the agent knows that it holds the check, in its present form. */
 export const hasRead = (

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createKeeping } from '../../../src/agent/keeping/keeping.ts';
 import { createServiceClient } from '../../../src/agent/link/client.ts';
 import type { Session } from '../../../src/agent/link/session.ts';
@@ -52,6 +52,8 @@ type Told = {
   folder?: string;
   /** Real milliseconds that each answer takes. */
   answerMs?: number;
+  /** Done after the last question, while the process runs. */
+  whenAsked?: () => Promise<unknown>;
 };
 
 /** Gives these answers (null = the service is not available), and resolves with what was asked for each of them and once more. */
@@ -63,6 +65,7 @@ async function talk(
     instanceId = 'one',
     folder = anyFolder,
     answerMs = 0,
+    whenAsked,
   }: Told = {},
 ) {
   const asked: Asked[] = [];
@@ -133,6 +136,7 @@ async function talk(
   await keeping.restore();
   keeping.start();
   await finished;
+  await whenAsked?.();
   server.closeAllConnections();
   await keeping.stop();
   transport.close();
@@ -231,6 +235,14 @@ test('after a failure the agent asks for an answer at once, and waits for change
   const { asked } = await talk([first, null, null, answer(shared)]);
   expect(asked.map(({ waitSeconds }) => waitSeconds)).toEqual([10, 10, 0, 0, 10]);
 }, 20_000);
+
+test('what a process holds is in the data folder at once, for the one that continues it', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'keeping-'));
+  onTestFinished(() => rmSync(own, { recursive: true, force: true }));
+  const whenAsked = () =>
+    vi.waitFor(() => expect(existsSync(join(own, 'one', 'held-apart'))).toBe(true), { timeout: 2_000 });
+  await talk([answer({ isFirst: true, checks: [check(shared)], ...shared })], { folder: own, whenAsked });
+});
 
 describe('a process that continues the checks of an earlier one', () => {
   const late = check({ ...shared, from: start, intervalSeconds: 10 });

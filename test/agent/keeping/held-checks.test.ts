@@ -176,6 +176,10 @@ test('the next process on the data folder takes the checks over; the file shows 
   await before.close();
   const [name = ''] = readdirSync(folder);
   expect(readFileSync(join(folder, name, 'held-apart')).includes('the-secret-of-')).toBe(false);
+  // This one ends before it has saved anything itself.
+  const between = open('between', 'pl_key');
+  expect(await between.adopt()).toMatchObject({ checks: [check(1)] });
+  await between.close();
   const after = open('two', 'pl_key');
   expect(await after.adopt()).toMatchObject({
     holders: [holder],

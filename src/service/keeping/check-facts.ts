@@ -1,0 +1,19 @@
+import type { Queryable } from '../db/database.ts';
+
+/** The schedule of a check, and what a record of its runs needs. */
+export type CheckFacts = {
+  id: string;
+  checkType: string;
+  intervalSeconds: number;
+  offsetSeconds: number;
+  isActive: boolean;
+};
+
+export async function factsOf(tx: Queryable, ids: readonly string[]): Promise<Map<string, CheckFacts>> {
+  const rows = await tx.query<CheckFacts>(
+    `select id, check_type as "checkType", interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds",
+       activated as "isActive" from checks where id = any($1::uuid[])`,
+    [[...ids]],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
