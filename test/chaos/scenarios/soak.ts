@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { fillFolder } from '../disk.ts';
 import { sleep } from '../programs.ts';
 import type { Scenario } from '../scenario.ts';
-import { slopesOf, steepOf, type Sample, type Tolerance } from '../slopes.ts';
+import { slopesOf, steepOf, type Sample, type Tolerance } from '../slopes/slopes.ts';
 import type { World } from '../world.ts';
 
 /**
@@ -28,7 +28,7 @@ const kinds = {
   traceroute: Math.max(2, share(0.01)),
   heartbeat: 10,
 };
-const resourcesFile = fileURLToPath(new URL('../../test/chaos/resources.mjs', import.meta.url));
+const resourcesFile = fileURLToPath(new URL('../../test/chaos/slopes/resources.mjs', import.meta.url));
 const resources = join(process.env['TMPDIR'] ?? '/tmp', `location-agent-chaos-resources-${process.pid}`);
 
 /** Tables that keep what happened: they grow with each run until retention deletes it. All others must stay flat. */
