@@ -6,6 +6,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 import { uuidPattern } from '../engine/ids.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
+import { insertBases, type Base, type ResultBases } from '../results/bases.ts';
 import { leaveBehind, widenStatuses } from '../results/catch-up.ts';
 import { noteRollupsDue } from '../results/rollups-due.ts';
 import { insertResults } from '../results/store-result.ts';
@@ -149,12 +150,17 @@ export async function storeQuiet(
     runs,
     from,
     partitions,
+    bases,
+    fresh,
     now,
   }: {
     quiet: Quiet;
     runs: KeptRuns;
     from: Pick<AgentLocation, 'locationId' | 'slugName'>;
     partitions: Partitions;
+    bases: ResultBases;
+    /** Gets the bases that are stored with them. */
+    fresh: Base[];
     now: number;
   },
   items: readonly Readable[],
@@ -168,7 +174,11 @@ export async function storeQuiet(
   if (stored.length === 0) return [];
   partitions.check([...stored.map(({ row }) => row.startedAt), now]);
   const rows = stored.map(({ row }) => row);
-  await insertResults(tx, rows, new Date(now));
+  const short = bases.shorten(rows);
+  fresh.push(...short.fresh);
+  partitions.check(short.fresh.map(({ startedAt }) => startedAt));
+  await insertBases(tx, short.fresh);
+  await insertResults(tx, short.results, new Date(now));
   await noteRollupsDue(
     tx,
     rows.map(({ checkId, startedAt }) => ({ checkId, startedAt: new Date(startedAt) })),

@@ -14,6 +14,7 @@ import { correctMissed, type LateRun } from '../scheduling/correct-missed.ts';
 import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import type { Base, ResultBases } from '../results/bases.ts';
 import { admit, insertFinishedRuns, insertKeptJobs, lockKeptRuns, recordKeptMissed } from './kept-results.ts';
 import { accept } from './accept-result.ts';
 import { judgeEnded, judgeLive, stateOf, type JobState } from './judge-result.ts';
@@ -25,6 +26,7 @@ import { readResult, type Answer, type Readable } from './read-result.ts';
 type Deps = {
   db: Db;
   partitions: Partitions;
+  bases: ResultBases;
   now: () => number;
   log: Log;
   /** Days that results are kept; absent = the default. */
@@ -72,9 +74,15 @@ async function storeChunk(
   chunk: readonly Readable[],
 ): Promise<(readonly [number, Answer])[]> {
   try {
-    return await deps.partitions.withDays(() =>
-      deps.db.tx((tx) => storeInTransaction(tx, deps, from, chunk)),
+    const fresh: Base[] = [];
+    const answers = await deps.partitions.withDays(() =>
+      deps.db.tx((tx) => {
+        fresh.length = 0;
+        return storeInTransaction(tx, deps, from, { all: chunk, fresh });
+      }),
     );
+    deps.bases.areStored(fresh);
+    return answers;
   } catch (error) {
     if (!isRefusedValue(error)) throw error;
     const [first] = chunk;
@@ -98,14 +106,14 @@ function isRefusedValue(error: unknown): boolean {
 
 async function storeInTransaction(
   tx: Db,
-  { partitions, now }: Pick<Deps, 'partitions' | 'now'>,
+  { partitions, bases, now }: Pick<Deps, 'partitions' | 'bases' | 'now'>,
   from: From,
-  all: readonly Readable[],
+  { all, fresh }: { all: readonly Readable[]; /** Bases that are stored with them. */ fresh: Base[] },
 ): Promise<(readonly [number, Answer])[]> {
   const at = now();
   const runs = await lockKeptRuns(tx, { accountId: from.accountId, items: all, now: at });
   const quiet = await findQuiet(tx, { items: all, runs, now: at });
-  const answers = await storeQuiet(tx, { quiet, runs, from, partitions, now: at }, all);
+  const answers = await storeQuiet(tx, { quiet, runs, from, partitions, bases, fresh, now: at }, all);
   const chunk = all.filter(({ index }) => !quiet.has(index));
   if (chunk.length === 0) return answers;
   const missed = chunk.filter(runs.isMissed);

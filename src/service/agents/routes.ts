@@ -22,6 +22,7 @@ import { insertAgentEvents, touchAgent, type AgentLocation } from '../locations/
 import type { Db } from '../db/database.ts';
 import { findOvertakenLeases, renewLeases } from '../scheduling/jobs-lease.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
+import { createResultBases, type ResultBases } from '../results/bases.ts';
 import { appendRunLogs, runLogLimits } from '../results/log-statements.ts';
 import type { Encryption } from '../engine/encryption.ts';
 import { HttpError } from '../http/errors.ts';
@@ -61,6 +62,7 @@ type Call = { location: AgentLocation; request: FastifyRequest; reply: FastifyRe
 
 type Parts = AgentRoutesDeps & {
   partitions: Partitions;
+  bases: ResultBases;
   waiting: Waiting;
   /** Agents that wait for changes of the checks that they hold. */
   keptWaiting: Waiting;
@@ -90,6 +92,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   app.addHook('onClose', () => keptWaiting.stop());
   const shared = {
     partitions: createPartitions(db),
+    bases: createResultBases(),
     waiting,
     keptWaiting,
     assignments,

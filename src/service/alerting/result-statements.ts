@@ -1,6 +1,7 @@
 import type { Fields } from '../../json-values.ts';
 import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
+import { wholeBody } from '../results/bases.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** The fields of a result that alerts show, read without the rest of its body. */
@@ -38,10 +39,10 @@ type Row = Pick<
 };
 
 /** SQL for the parts of a result's details that `certificateExpiryOf` reads. */
-const certificates = `jsonb_build_object('certificate', r.body#>'{details,certificate}',
-         'sslCheck', r.body#>'{details,sslCheck}', 'daysUntilExpiry', r.body#>'{details,daysUntilExpiry}',
-         'response', jsonb_build_object('certificate', r.body#>'{details,response,certificate}',
-           'earliestExpiry', r.body#>'{details,response,earliestExpiry}'))`;
+const certificates = `jsonb_build_object('certificate', whole.body#>'{details,certificate}',
+         'sslCheck', whole.body#>'{details,sslCheck}', 'daysUntilExpiry', whole.body#>'{details,daysUntilExpiry}',
+         'response', jsonb_build_object('certificate', whole.body#>'{details,response,certificate}',
+           'earliestExpiry', whole.body#>'{details,response,earliestExpiry}'))`;
 
 /** Reads results by id and omits those that no longer exist. */
 export async function findAlertResults(
@@ -53,13 +54,14 @@ export async function findAlertResults(
     `select r.id, r.run_location as "runLocation", coalesce(l.name, r.run_location) as "runLocationName",
        r.response_time as "responseTime", r.reason->>'message' as error, r.started_at as "startedAt",
        r.stored_at - r.stopped_at > interval '1 minute' as "isLate",
-       r.body#>'{details,response,status}' as status, r.body#>'{details,response,statusText}' as "statusText",
-       coalesce(r.body#>'{details,response,href}', r.body#>'{details,request,url}',
-         r.body#>'{details,request,hostname}') as target,
+       whole.body#>'{details,response,status}' as status, whole.body#>'{details,response,statusText}' as "statusText",
+       coalesce(whole.body#>'{details,response,href}', whole.body#>'{details,request,url}',
+         whole.body#>'{details,request,hostname}') as target,
        ${certificates} as certificates
      from unnest($1::uuid[], $2::timestamptz[]) as item (id, at)
      join check_results r on r.id = item.id and r.account_id = any($3::uuid[])
        and r.started_at >= item.at and r.started_at < item.at + interval '1 millisecond'
+     cross join lateral (select ${wholeBody('r.')} as body offset 0) as whole
      left join locations l on l.account_id = r.account_id and l.slug_name = r.run_location`,
     [[...ids], ids.map((id) => new Date(timeOfUuidv7(id) ?? 0)), [...accountIds]],
   );

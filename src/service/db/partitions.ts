@@ -3,7 +3,7 @@ import { dayMs } from '../../durations.ts';
 
 /** Tables that are partitioned by day (UTC), and the days for which they have partitions. */
 
-const tables = ['check_results', 'finished_jobs'] as const;
+const tables = ['check_results', 'result_bases', 'finished_jobs'] as const;
 type PartitionedTable = (typeof tables)[number];
 
 /** Arbitrary, but the same in every replica. */

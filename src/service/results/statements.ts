@@ -1,5 +1,6 @@
 import type { SuiteTotals } from './suite-totals.ts';
 import type { Queryable } from '../db/database.ts';
+import { wholeBody } from './bases.ts';
 
 /**
  * Statements on results for the public API. The partitions are by started_at, so every statement limits it if
@@ -68,7 +69,7 @@ export type ResultFilter = {
 /** A page of a check's results, newest first. */
 export async function listResults(db: Queryable, filter: ResultFilter): Promise<ResultRow[]> {
   return db.query<ResultRow>(
-    `select ${summary}, case when pg_column_size(body) <= ${listedBodyBytes} then body end as body
+    `select ${summary}, case when pg_column_size(body) <= ${listedBodyBytes} then ${wholeBody()} end as body
      from check_results
      where check_id = $1 and account_id = $2 and not test_session
        and started_at >= coalesce($3::timestamptz, '-infinity') and started_at <= least($4::timestamptz, $11::timestamptz, 'infinity')
@@ -105,7 +106,7 @@ export async function findResult(
   options: { accountId: string; checkId: string; id: string; startedAt: Date },
 ): Promise<ResultRow | undefined> {
   const rows = await db.query<ResultRow>(
-    `select ${summary}, body from check_results
+    `select ${summary}, ${wholeBody()} as body from check_results
      where id = $1 and check_id = $2 and account_id = $3
        and started_at >= $4::timestamptz and started_at < $4::timestamptz + interval '1 millisecond'`,
     [options.id, options.checkId, options.accountId, options.startedAt],

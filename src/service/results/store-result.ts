@@ -31,6 +31,8 @@ export type ResultToStore = {
   reason: string | null;
   /** assertions, timings, details, artifacts, log */
   body: string;
+  /** `body` has only what differs from this base (bases.ts). Absent = it is whole. */
+  baseId?: string;
   /** Remaining days of the certificate that an attempt saw; null if it saw none. */
   sslDaysRemaining: number | null;
   /** Of suite runs that reached their tests. */
@@ -47,14 +49,14 @@ export async function insertResults(
   await tx.query(
     `insert into check_results (id, started_at, stopped_at, stored_at, account_id, check_id, job_id, lease_token, sequence_id,
        test_session, check_type, run_location, result_type, status, has_failures, has_errors, is_degraded, over_max_response_time,
-       is_cancelled, response_time, attempts, reason, totals, body)
+       is_cancelled, response_time, attempts, reason, totals, body, base_id)
      select r.id, r.started, r.stopped, $2, r.account, r.checks, r.job, r.lease, r.sequence, r.test, r.type, r.location, r.kind,
        r.status, r.failures, r.errors, r.degraded, r.over, r.cancelled, r.time, r.attempts, nullif(r.reason, 'null'),
-       nullif(r.totals, 'null'), r.body
+       nullif(r.totals, 'null'), r.body, r.base
      from jsonb_to_recordset($1::jsonb) as r (id uuid, started timestamptz, stopped timestamptz, account uuid,
        checks uuid, job uuid, lease uuid, sequence uuid, test boolean, type text, location text, kind text, status text, failures boolean,
        errors boolean, degraded boolean, over boolean, cancelled boolean, time double precision, attempts integer,
-       reason jsonb, totals jsonb, body jsonb)`,
+       reason jsonb, totals jsonb, body jsonb, base uuid)`,
     [`[${results.map(recordOf).join(',')}]`, now],
   );
 }
@@ -83,6 +85,7 @@ function recordOf(result: ResultToStore): string {
     time: result.responseTime,
     attempts: result.attempts,
     totals: result.totals ?? null,
+    base: result.baseId ?? null,
   });
   return `${record.slice(0, -1)},"reason":${result.reason ?? 'null'},"body":${result.body}}`;
 }

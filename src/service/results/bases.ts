@@ -1,0 +1,107 @@
+import { dayOf } from '../db/partitions.ts';
+import type { Queryable } from '../db/database.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import { differenceOf } from './difference.ts';
+import type { ResultToStore } from './store-result.ts';
+
+/**
+ * Uneventful runs of a check repeat most of the result before: the request, the assertions, most headers, the certificate.
+ * The body that they repeat is their base: it is stored once a day, and of each result only what differs from it.
+ */
+export type ResultBases = {
+  /** Replaces bodies by what differs from their base. `fresh`: bases that have to be stored in the same transaction. */
+  shorten: (results: readonly ResultToStore[]) => { results: ResultToStore[]; fresh: Base[] };
+  /** Call it after the transaction. */
+  areStored: (bases: readonly Base[]) => void;
+};
+
+export type Base = {
+  id: string;
+  startedAt: number;
+  /** JSON text. */
+  body: string;
+  isStored: boolean;
+  /** How many results in a row have had little in common with it. */
+  misfits: number;
+};
+
+/** Types of which statements read only the parts that every body keeps (difference.ts), and `whole_body` gives the rest. */
+const types = new Set(['URL', 'API', 'TCP', 'DNS', 'ICMP']);
+/** Memory of a replica, enough for 100,000 checks. When it is full, checks without a base store whole bodies. */
+const mostBytes = 128 * 1024 * 1024;
+/** A difference that is longer than this share of the body is not worth a second read. */
+const mostShare = 0.6;
+const misfitsUntilReplaced = 3;
+
+/** Keeps a base for each check of the day in memory. Each replica has its own. */
+export function createResultBases(): ResultBases {
+  const bases = new Map<string, Base>();
+  let day = 0;
+  let bytes = 0;
+
+  function keep({ checkId, startedAt, body }: ResultToStore): void {
+    bytes += body.length - (bases.get(checkId)?.body.length ?? 0);
+    bases.set(checkId, { id: uuidv7(startedAt), startedAt, body, isStored: false, misfits: 0 });
+  }
+
+  /** Null: the result is stored as it is. */
+  function shortened(result: ResultToStore): { result: ResultToStore; base: Base } | null {
+    const { checkId, checkType, startedAt, body } = result;
+    if (!types.has(checkType) || dayOf(startedAt) !== day) return null;
+    const base = bases.get(checkId);
+    if (base === undefined) {
+      // The first run of a day is only remembered: checks that run rarely have no use for a base.
+      if (bytes + body.length <= mostBytes) keep(result);
+      return null;
+    }
+    const difference = differenceOf(JSON.parse(base.body), JSON.parse(body));
+    const text = difference === undefined ? body : JSON.stringify(difference);
+    if (text.length > body.length * mostShare) {
+      base.misfits += 1;
+      if (base.misfits >= misfitsUntilReplaced) keep(result);
+      return null;
+    }
+    base.misfits = 0;
+    return { result: { ...result, body: text, baseId: base.id }, base };
+  }
+
+  return {
+    shorten: (results) => {
+      const today = Math.max(day, ...results.map(({ startedAt }) => dayOf(startedAt)));
+      if (today > day) {
+        bases.clear();
+        bytes = 0;
+        day = today;
+      }
+      const fresh = new Set<Base>();
+      const short = results.map((whole) => {
+        const made = shortened(whole);
+        if (made?.base.isStored === false) fresh.add(made.base);
+        return made?.result ?? whole;
+      });
+      return { results: short, fresh: [...fresh] };
+    },
+    areStored: (stored) => {
+      for (const base of stored) base.isStored = true;
+    },
+  };
+}
+
+/** Stores bases. The partitions of their days must exist. */
+export async function insertBases(tx: Queryable, bases: readonly Base[]): Promise<void> {
+  if (bases.length === 0) return;
+  // All writers use the same order. Another transaction of this replica may store the same ones.
+  const sorted = [...bases].sort((a, b) => (a.id < b.id ? -1 : 1));
+  await tx.query(
+    `insert into result_bases (id, started_at, body)
+     select * from unnest($1::uuid[], $2::timestamptz[], $3::jsonb[]) on conflict do nothing`,
+    [
+      sorted.map(({ id }) => id),
+      sorted.map(({ startedAt }) => new Date(startedAt)),
+      sorted.map(({ body }) => body),
+    ],
+  );
+}
+
+/** SQL: the whole body of a result, also if only its difference from a base is stored. `r`: with a dot, or empty. */
+export const wholeBody = (r = '') => `whole_body(${r}body, ${r}base_id, ${r}started_at)`;
