@@ -14,13 +14,26 @@ export const intervalMs = 60_000;
 /** Creates checks at the account's first location, with due times spread over their interval. Returns their ids. */
 export async function addChecks(
   db: Db,
-  { accountId, count, seconds = 60 }: { accountId: string; count: number; seconds?: number },
+  {
+    accountId,
+    count,
+    seconds = 60,
+    url = 'https://shop.example.com/api/v1/health?full=1',
+    slug = null,
+  }: {
+    accountId: string;
+    count: number;
+    seconds?: number;
+    url?: string;
+    /** Of the location; null = the first one that is found. */
+    slug?: string | null;
+  },
 ): Promise<string[]> {
   const ids = Array.from({ length: count }, () => uuidv7());
   const definition = {
     request: {
       method: 'GET',
-      url: 'https://shop.example.com/api/v1/health?full=1',
+      url,
       followRedirects: true,
       skipSSL: false,
       ipFamily: 'IPv4',
@@ -40,7 +53,7 @@ export async function addChecks(
   await db.query(
     `insert into checks (id, account_id, check_type, name, private_locations, frequency, interval_seconds, offset_seconds,
        next_due_at, definition)
-     select item.id, $2, 'URL', 'Check of the benchmark', array[(select slug_name from locations limit 1)], 1, $6, item.after,
+     select item.id, $2, 'URL', 'Check of the benchmark', array[coalesce($7, (select slug_name from locations limit 1))], 1, $6, item.after,
        item.due, $3::jsonb
      from unnest($1::uuid[], $4::float8[], $5::timestamptz[]) as item (id, after, due)`,
     [
@@ -53,6 +66,7 @@ export async function addChecks(
         return new Date(due > start ? due : due + periodMs);
       }),
       seconds,
+      slug,
     ],
   );
   return ids;
