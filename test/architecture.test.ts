@@ -169,6 +169,7 @@ const floors: Record<string, readonly string[]> = {
     'checks/rules',
     'checks/storage',
     'checks',
+    'result-files',
     'results',
     'maintenance',
     'scheduling',

@@ -3,6 +3,7 @@ import type { Secret } from '../secrets/secret.ts';
 import { readAnalysisConfig, type AnalysisConfig } from './analysis.ts';
 import { readNotificationConfig, type NotificationConfig } from './notifications.ts';
 import { readPublicPages, type PublicPagesConfig } from './public-pages.ts';
+import { readResultFiles, type ResultFilesConfig } from './result-files.ts';
 import { readRetention, type RetentionConfig } from './retention.ts';
 import { readStorage, type BucketConfig } from './storage.ts';
 import { fail, flag, integer, secret, text, url, type Environment } from './read.ts';
@@ -31,6 +32,7 @@ export type ServiceConfig = {
   readonly publicPages: PublicPagesConfig;
   readonly notifications: NotificationConfig;
   readonly retention: RetentionConfig;
+  readonly resultFiles: ResultFilesConfig;
   /** Where artifacts and bundles are stored; null = in folders below dataDir. */
   readonly bucket: BucketConfig | null;
   readonly analysis: AnalysisConfig;
@@ -95,6 +97,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     publicPages: readPublicPages(env),
     notifications: readNotificationConfig(env),
     retention: readRetention(env),
+    resultFiles: readResultFiles(env),
     bucket: readStorage(env),
     analysis: readAnalysisConfig(env),
   });

@@ -119,6 +119,10 @@ const serviceOnly = {
     'SERVICE_RETENTION_DAYS',
     'days that the service keeps the files of runs',
   ],
+  SERVICE_RESULT_FILES_AFTER_DAYS: [
+    '0',
+    'days after which the service keeps results in files; 0 = in the database only',
+  ],
   SERVICE_ROLLUP_RETENTION_DAYS: ['400', 'days that the service keeps hourly figures'],
   ANALYSIS_API_URL: ['', 'endpoint of the chat completions protocol, for analyses and agentic checks'],
   ANALYSIS_API_KEY: ['', 'key for ANALYSIS_API_URL'],

@@ -9,11 +9,13 @@ import { analyseNewGroups } from './analyses/queue.ts';
 import { createLocationSampling, createQueueWaits, type QueueWaits } from './locations/sampling.ts';
 import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
 import type { ArtifactFiles } from './artifacts/files.ts';
+import type { NamedFiles } from './artifacts/named-files.ts';
 import { createBackground, type Background } from './engine/background.ts';
 import type { Db } from './db/database.ts';
 import { createPartitions } from './db/partitions.ts';
 import type { Encryption } from './engine/encryption.ts';
 import { createErrorFollower } from './error-groups/follow-errors.ts';
+import { createResultFilesLoop } from './result-files/result-files-loop.ts';
 import { createFinishedRuns } from './results/finished-runs.ts';
 import { followRoutes } from './results/route-changes.ts';
 import { createHeartbeatTimers } from './heartbeats/timers.ts';
@@ -49,6 +51,8 @@ type Deps = {
   config: ServiceConfig;
   /** Storage of run files. */
   files: ArtifactFiles;
+  /** Storage of old results. */
+  results: NamedFiles;
   log: Log;
   now: () => number;
   /** Jumps of the clock so far, as SteadyClock.adopted. */
@@ -93,6 +97,14 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
     createAlertTimers({ ...alerting, db, log }),
     createFinishedRuns({ db, now, log, followers }),
     createRollupLoop({ db, background, now, log }),
+    createResultFilesLoop({
+      db,
+      files: deps.results,
+      now,
+      log,
+      afterDays: config.resultFiles.afterDays,
+      resultDays: config.retention.resultDays,
+    }),
     createLocationSampling({ db, now, log }),
     waits.loop,
     background,

@@ -11,10 +11,12 @@ import { openArtifactStore } from './artifacts/store.ts';
 import { bootstrap } from './bootstrap.ts';
 import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
+import { withFiledResults } from './db/query-results.ts';
 import { migrate } from './db/migrate.ts';
 import type { Keys } from './keys-file.ts';
 import { createServiceClock, type HostClock } from './engine/service-clock.ts';
 import { createOwnWork } from './own-work.ts';
+import { createFiledResults } from './result-files/read-results.ts';
 import { createRetention } from './retention.ts';
 import { systemClock } from '../steady-clock.ts';
 import { codeOf } from '../system-errors.ts';
@@ -63,21 +65,27 @@ export async function startService(options: Options): Promise<RunningService> {
   const failed = new Promise<FatalError>((resolve) => (fail = resolve));
   try {
     const { databaseUrl, dataDir } = config;
-    const db = await openDatabase({
+    const database = await openDatabase({
       databaseUrl,
       dataDir,
       log,
       onBroken: (error) => fail(brokenDown(error)),
     });
-    closers.push(() => db.close());
-    await migrate(db);
-    const clock = await createServiceClock({ db, host: options.host ?? systemClock, log });
+    closers.push(() => database.close());
+    await migrate(database);
+    const clock = await createServiceClock({ db: database, host: options.host ?? systemClock, log });
     const { now = clock.now } = options;
     closers.push(async () => clock.loop?.stop());
     clock.loop?.start();
-    const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
-    const { files, bundles, close: closeStore } = await openArtifactStore({ config, log });
+    const { accountId, keysFile, keys, encryption } = await bootstrap({
+      db: database,
+      config,
+      now,
+      log,
+    });
+    const { files, bundles, results, close: closeStore } = await openArtifactStore({ config, log });
     closers.push(closeStore);
+    const db = withFiledResults(database, createFiledResults({ files: results, now, log }));
     const retention = createRetention({
       db,
       files,
@@ -100,6 +108,7 @@ export async function startService(options: Options): Promise<RunningService> {
       encryption,
       config,
       files,
+      results,
       log,
       now,
       adopted: clock.adopted,

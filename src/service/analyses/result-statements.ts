@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import { queryResults } from '../db/query-results.ts';
 
 /** A result, as analyses compare it with others. */
 export type ShortResult = {
@@ -26,7 +27,25 @@ export async function earlierResults(
     limit: number;
   },
 ): Promise<ShortResult[]> {
-  return db.query<ShortResult>(
+  return queryResults<ShortResult>(
+    db,
+    {
+      checkIds: [options.checkId],
+      spans: [options],
+      columns: [
+        'id',
+        'check_id',
+        'status',
+        'result_type',
+        'run_location',
+        'response_time',
+        'started_at',
+        'reason',
+        'timings',
+      ],
+      only: { result_type: 'FINAL', ...(options.onlyPassed ? { status: 'passed' } : {}) },
+      first: { limit: options.limit, order: 'newest' },
+    },
     `select id, status, run_location as "runLocation", response_time as "responseTime", started_at as "startedAt",
        reason->>'message' as message, reason->>'code' as code, nullif(body->'timings', 'null') as timings
      from check_results

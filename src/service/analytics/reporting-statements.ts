@@ -1,8 +1,10 @@
 import { bucketSql, bucketValueSql } from '../engine/histogram.ts';
+import { measuredColumns } from './measured-columns.ts';
 import { measuresSql } from './measures.ts';
 import type { TimeRange } from './ranges.ts';
 import { sqlTypesWhere } from '../checks/types/table.ts';
 import type { Queryable } from '../db/database.ts';
+import { queryResults } from '../db/query-results.ts';
 import { checksWithGroups } from '../checks/storage/effective-checks.ts';
 import { hourOfReport } from './report-day-statements.ts';
 import { dayMs, hourMs } from '../../durations.ts';
@@ -168,7 +170,17 @@ export async function reportFigures(
   if (parts.length === 0) return [];
   const read = (share: number) =>
     `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(stats.least)), max(stats.greatest))`;
-  return db.query<ReportRow>(
+  return queryResults<ReportRow>(
+    db,
+    {
+      checkIds,
+      spans: [
+        ...sources.raw,
+        ...due.map(({ hour }) => ({ from: hour, to: new Date(hour.getTime() + hourMs) })),
+      ],
+      columns: measuredColumns('MULTI_STEP', ['responseTime', 'retries']),
+      only: { result_type: 'FINAL' },
+    },
     `with due as materialized (
        select check_id, hour from unnest(${dueChecks}::uuid[], ${dueTimes}::timestamptz[]) as item (check_id, hour)
      )${stale}, parts (check_id, runs, up, count, sum, least, greatest, keys, counts, tail) as materialized (

@@ -1,7 +1,9 @@
 import type { CheckType } from '../../protocol/check-types.ts';
 import { bucketSql } from '../engine/histogram.ts';
+import { measuredColumns } from './measured-columns.ts';
 import { measuresSql, rolledUpMetrics } from './measures.ts';
 import type { Db, Queryable } from '../db/database.ts';
+import { queryResults } from '../db/query-results.ts';
 import { dropPartition } from '../db/partitions.ts';
 import { noteReportDaysDue } from './report-day-statements.ts';
 import { hourMs } from '../../durations.ts';
@@ -49,7 +51,15 @@ export async function rollUp(
   tx: Queryable,
   { checkType, checkIds, hour }: { checkType: CheckType; checkIds: readonly string[]; hour: Date },
 ): Promise<void> {
-  await tx.query(
+  const until = new Date(hour.getTime() + hourMs);
+  await queryResults(
+    tx,
+    {
+      checkIds,
+      spans: [{ from: hour, to: until }],
+      columns: measuredColumns(checkType, rolledUpMetrics(checkType)),
+      only: { result_type: 'FINAL' },
+    },
     `insert into check_rollups as t (check_id, metric, hour, run_location, status, group_key, count, sum, squares, least,
        greatest, bucket_keys, bucket_counts)
      select check_id, metric, $2::timestamptz, run_location, status, group_key, sum(n)::integer, sum(total), sum(squared),
@@ -67,7 +77,7 @@ export async function rollUp(
      on conflict (check_id, metric, hour, run_location, status, group_key) do update set count = excluded.count,
        sum = excluded.sum, squares = excluded.squares, least = excluded.least, greatest = excluded.greatest,
        bucket_keys = excluded.bucket_keys, bucket_counts = excluded.bucket_counts`,
-    [[...checkIds], hour, new Date(hour.getTime() + hourMs)],
+    [[...checkIds], hour, until],
   );
   await noteReportDaysDue(tx, { checkIds, hour });
 }

@@ -1,9 +1,11 @@
 import type { CheckType } from '../../protocol/check-types.ts';
 import { bucketSql, bucketValueSql } from '../engine/histogram.ts';
+import { measuredColumns } from './measured-columns.ts';
 import { measuresSql } from './measures.ts';
 import type { TimeRange } from './ranges.ts';
 import type { Spans } from './spans.ts';
 import type { Queryable } from '../db/database.ts';
+import { queryResults } from '../db/query-results.ts';
 
 /** Statements on the figures of one check, from rollups or, where they are missing, from raw results. */
 
@@ -125,6 +127,12 @@ export async function figures(
       where m.value is not null`);
   }
   if (sources.length === 0) return [];
+  const wanted = {
+    checkIds: [checkId],
+    spans: spans.raw,
+    columns: measuredColumns(checkType, measures),
+    only: { result_type: 'FINAL', status: statuses },
+  };
   const percentiles = Object.entries(quantiles);
   const read = percentiles.map(
     ([name, share]) =>
@@ -139,7 +147,9 @@ export async function figures(
   const figure = 'bin, grp as "group", metric, count, up, sum, squares, least, greatest';
   if (!withPercentiles) {
     const none = percentiles.map(([name]) => `null as ${name}`).join(', ');
-    return db.query<FigureRow>(
+    return queryResults<FigureRow>(
+      db,
+      wanted,
       `with stats as materialized (
          select bin, grp, metric, ${sums} from (${all}) as parts (${columns}) group by bin, grp, metric
        )
@@ -149,7 +159,9 @@ export async function figures(
     );
   }
   // Groups are numbered, so that the buckets can be sorted and summed by integers only.
-  return db.query<FigureRow>(
+  return queryResults<FigureRow>(
+    db,
+    wanted,
     `with parts (${columns}, keys, counts) as materialized (${all}),
      page as materialized (select distinct bin from parts order by bin ${limits}),
      numbered as materialized (
@@ -182,7 +194,15 @@ export type RawRow = {
 export async function rawValues(db: Queryable, selection: Selection): Promise<RawRow[]> {
   const { checkId, checkType, range, measures, statuses, groupBy, limit, offset } = selection;
   const group = groupBy === 'runLocation' ? 'r.run_location' : groupColumn(groupBy, 'm');
-  return db.query<RawRow>(
+  return queryResults<RawRow>(
+    db,
+    {
+      checkIds: [checkId],
+      spans: [range],
+      columns: ['id', ...measuredColumns(checkType, measures)],
+      only: { result_type: 'FINAL', status: statuses },
+      first: { limit: limit + offset, order: 'oldest' },
+    },
     `select r.id, r.started_at as "startedAt", ${group} as "group", m.group_key as key, m.metric, m.value, m.shown
      from (
        select * from check_results where check_id = $1 and started_at >= $2 and started_at < $3

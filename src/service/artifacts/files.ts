@@ -62,7 +62,7 @@ export class WrongPlace extends Error {
 }
 
 /** Space kept free for the database, which must not run into a full disk. */
-const reservedBytes = 128 * 1024 * 1024;
+export const reservedBytes = 128 * 1024 * 1024;
 const writeBytes = 1024 * 1024;
 
 /** Stores files below `folder` as `<end of the id>/<id>`, with the suffix `.part` while they are incomplete. */

@@ -3,11 +3,18 @@ import type { ServiceConfig } from '../../config/service.ts';
 import { exitCodes, FatalError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { createArtifactFiles, type ArtifactFiles } from './files.ts';
+import { createNamedFiles, type NamedFiles } from './named-files.ts';
 
-export type ArtifactStore = { files: ArtifactFiles; bundles: ArtifactFiles; close: () => Promise<void> };
+export type ArtifactStore = {
+  files: ArtifactFiles;
+  bundles: ArtifactFiles;
+  /** Files with old results. */
+  results: NamedFiles;
+  close: () => Promise<void>;
+};
 
 /**
- * Opens the storage of run files and code bundles that is configured. A bucket that is temporarily unavailable is
+ * Opens the storage of run files, code bundles and old results that is configured. A bucket that is temporarily unavailable is
  * tolerated. Throws FatalError CONFIGURATION if the bucket refuses the keys.
  */
 export async function openArtifactStore({
@@ -21,12 +28,14 @@ export async function openArtifactStore({
     return {
       files: createArtifactFiles(join(dataDir, 'artifacts')),
       bundles: createArtifactFiles(join(dataDir, 'bundles')),
+      results: createNamedFiles(join(dataDir, 'results')),
       close: async () => undefined,
     };
   }
   // Loaded only if there is a bucket, because the client is megabytes of code.
   const { bucketProblem, createBucketClient } = await import('./bucket-client.ts');
   const { createBucketFiles } = await import('./bucket.ts');
+  const { createBucketNamedFiles } = await import('./bucket-named.ts');
   const client = createBucketClient(config);
   const trouble = await bucketProblem(client, config.bucket);
   if (trouble?.isForGood === true) {
@@ -46,6 +55,7 @@ export async function openArtifactStore({
   return {
     files: createBucketFiles({ client, config, folder: 'artifacts/', log }),
     bundles: createBucketFiles({ client, config, folder: 'bundles/', log }),
+    results: createBucketNamedFiles({ client, config, folder: 'results/', log }),
     close: async () => client.destroy(),
   };
 }

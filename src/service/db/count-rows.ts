@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { countedColumns, type FiledResults } from './filed-results.ts';
 
 /** Counts the rows of an account in `table`, a constant name of the calling subject. */
 export async function countOfAccount(db: Queryable, table: string, accountId: string): Promise<number> {
@@ -24,10 +25,17 @@ export async function countListed(
       count = await countRows(db, source, parameters ?? []);
       return [];
     },
+    ...(db.filedResults === undefined ? {} : { filedResults: counted(db, db.filedResults) }),
   };
   await read(counting, { limit: mostCounted + 1, offset: 0 });
   return count > mostCounted ? null : count;
 }
+
+/** Reads only what counting needs, and from the database itself. */
+const counted = (db: Queryable, files: FiledResults): FiledResults => ({
+  read: (_counting, wanted) => files.read(db, { ...wanted, columns: countedColumns }),
+  isCurrent: (_counting, wanted, part) => files.isCurrent(db, wanted, part),
+});
 
 /** Counts the rows that a statement would select. `source` is the statement from its `from` clause on. */
 export async function countRows(

@@ -1,6 +1,7 @@
 import { FatalError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Secret } from '../../secrets/secret.ts';
+import type { FiledResults } from './filed-results.ts';
 
 /**
  * One SQL dialect, two drivers: PostgreSQL compiled into this process (`embedded`, one connection, one process), or a
@@ -30,10 +31,12 @@ export type Db = {
   /** Within a transaction, the notification is sent at commit. */
   notify(channel: string, payload: string): Promise<void>;
   close(): Promise<void>;
+  /** Results that are not in the database; absent = there are none. */
+  readonly filedResults?: FiledResults;
 };
 
 /** What a statement needs: the database, or a transaction on it. */
-export type Queryable = Pick<Db, 'query'>;
+export type Queryable = Pick<Db, 'query' | 'filedResults'>;
 
 /** Observes how long a statement took. On the embedded database, time in the queue for the connection is excluded. */
 export type StatementObserver = (statement: { sql: string; milliseconds: number }) => void;

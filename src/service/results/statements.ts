@@ -1,5 +1,7 @@
 import type { SuiteTotals } from './suite-totals.ts';
 import type { Queryable } from '../db/database.ts';
+import type { WantedResults } from '../db/filed-results.ts';
+import { queryResults } from '../db/query-results.ts';
 import { wholeBody } from './bases.ts';
 
 /**
@@ -68,8 +70,10 @@ export type ResultFilter = {
 
 /** A page of a check's results, newest first. */
 export async function listResults(db: Queryable, filter: ResultFilter): Promise<ResultRow[]> {
-  return db.query<ResultRow>(
-    `select ${summary}, case when pg_column_size(body) <= ${listedBodyBytes} then ${wholeBody()} end as body
+  return queryResults<ResultRow>(
+    db,
+    wantedOf(filter),
+    `select ${summary}, case when coalesce(body_bytes, pg_column_size(body)) <= ${listedBodyBytes} then ${wholeBody()} end as body
      from check_results
      where check_id = $1 and account_id = $2 and not test_session
        and started_at >= coalesce($3::timestamptz, '-infinity') and started_at <= least($4::timestamptz, $11::timestamptz, 'infinity')
@@ -100,12 +104,40 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
   );
 }
 
+function wantedOf(filter: ResultFilter): WantedResults {
+  const { from, to, after, runLocation, checkType, hasFailures, resultType, status, sequenceId } = filter;
+  const end =
+    after === null || after === undefined ? to : to !== null && to < after.startedAt ? to : after.startedAt;
+  return {
+    checkIds: [filter.checkId],
+    spans: [{ from, to: end }],
+    columns: 'all',
+    only: {
+      ...(runLocation === null ? {} : { run_location: runLocation }),
+      ...(checkType === null ? {} : { check_type: checkType }),
+      ...(hasFailures === null ? {} : { has_failures: hasFailures }),
+      ...(resultType === null ? {} : { result_type: resultType }),
+      ...(status === null ? {} : { status }),
+      ...(sequenceId === null ? {} : { sequence_id: sequenceId }),
+    },
+    // Those that started at the same moment as `after` may come before it.
+    first: { limit: filter.limit + filter.offset, order: 'newest', uncounted: after?.startedAt ?? null },
+    maxBodyBytes: listedBodyBytes,
+  };
+}
+
 /** A complete result. `startedAt` is the time in its id (a UUIDv7), which identifies the partition. */
 export async function findResult(
   db: Queryable,
   options: { accountId: string; checkId: string; id: string; startedAt: Date },
 ): Promise<ResultRow | undefined> {
-  const rows = await db.query<ResultRow>(
+  const rows = await queryResults<ResultRow>(
+    db,
+    {
+      checkIds: [options.checkId],
+      spans: [{ from: options.startedAt, to: options.startedAt }],
+      columns: 'all',
+    },
     `select ${summary}, ${wholeBody()} as body from check_results
      where id = $1 and check_id = $2 and account_id = $3
        and started_at >= $4::timestamptz and started_at < $4::timestamptz + interval '1 millisecond'`,

@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import { queryResults } from '../db/query-results.ts';
 import type { SuiteTotals } from './suite-totals.ts';
 
 /** Statements on the results of suites. */
@@ -21,7 +22,24 @@ export async function suiteRuns(
   db: Queryable,
   { accountId, checkId, from, to, limit }: Suite & { limit: number },
 ): Promise<SuiteRunRow[]> {
-  return db.query<SuiteRunRow>(
+  return queryResults<SuiteRunRow>(
+    db,
+    {
+      checkIds: [checkId],
+      spans: [{ from, to }],
+      columns: [
+        'id',
+        'check_id',
+        'status',
+        'result_type',
+        'response_time',
+        'run_location',
+        'started_at',
+        'totals',
+      ],
+      only: { result_type: 'FINAL' },
+      first: { limit, order: 'newest' },
+    },
     `select id, status, response_time as "responseTime", run_location as "runLocation", started_at as "startedAt", totals
      from check_results
      where check_id = $1 and account_id = $2 and result_type = 'FINAL' and not test_session
@@ -54,7 +72,15 @@ export async function suiteTests(
     limit,
   }: Suite & { runs: number; ofRun: number; limit: number },
 ): Promise<SuiteTestRow[]> {
-  return db.query<SuiteTestRow>(
+  return queryResults<SuiteTestRow>(
+    db,
+    {
+      checkIds: [checkId],
+      spans: [{ from, to }],
+      columns: ['id', 'check_id', 'result_type', 'started_at', 'details'],
+      only: { result_type: 'FINAL' },
+      first: { limit: runs, order: 'newest' },
+    },
     `select r.id as "resultId", r.started_at as "startedAt", jsonb_build_object('project', test->'project',
        'titlePath', test->'titlePath', 'title', test->'title', 'status', test->'status', 'degraded', test->'degraded',
        'durationMs', test->'durationMs', 'retries', test->'retries') as test

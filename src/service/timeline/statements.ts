@@ -1,8 +1,12 @@
 import type { Spans } from '../analytics/spans.ts';
 import type { TimeRange } from '../analytics/ranges.ts';
 import type { Queryable } from '../db/database.ts';
+import { queryResults } from '../db/query-results.ts';
 
 /** Statements on the timeline of one check. */
+
+/** Statuses of runs that took place. */
+const finished = ['passed', 'degraded', 'failed', 'errored'];
 
 /** `retries`: attempts before the final ones. */
 export type StatusCount = { bin: Date; location: string; status: string; count: number; retries: number };
@@ -13,7 +17,14 @@ export async function countRuns(
   { checkId, spans, origin, seconds }: { checkId: string; spans: Spans; origin: Date; seconds: number },
 ): Promise<StatusCount[]> {
   const { rollups, raw } = spans;
-  return db.query<StatusCount>(
+  return queryResults<StatusCount>(
+    db,
+    {
+      checkIds: [checkId],
+      spans: raw,
+      columns: ['check_id', 'started_at', 'run_location', 'status', 'result_type', 'attempts'],
+      only: { result_type: 'FINAL', status: finished },
+    },
     `select date_bin(make_interval(secs => $2), at, $3::timestamptz) as bin, run_location as location, status,
        sum(n)::integer as count, sum(repeated)::integer as retries
      from (
@@ -56,7 +67,24 @@ export async function listRuns(
   db: Queryable,
   { checkId, range, limit }: { checkId: string; range: TimeRange; limit: number },
 ): Promise<RunRow[]> {
-  return db.query<RunRow>(
+  return queryResults<RunRow>(
+    db,
+    {
+      checkIds: [checkId],
+      spans: [range],
+      columns: [
+        'id',
+        'check_id',
+        'started_at',
+        'status',
+        'result_type',
+        'response_time',
+        'run_location',
+        'timings',
+      ],
+      only: { result_type: 'FINAL', status: finished },
+      first: { limit, order: 'oldest' },
+    },
     `select id, started_at as "startedAt", status, response_time as "responseTime", run_location as location,
        case jsonb_typeof(body->'timings') when 'object' then body->'timings' end as phases
      from check_results where check_id = $1 and started_at >= $2 and started_at < $3 and result_type = 'FINAL'

@@ -1,0 +1,98 @@
+/**
+ * What statements on `check_results` need from results that are kept outside the database. The files and their reader are
+ * in result-files/; a database without such a reader has all its results in the table.
+ */
+
+/** Columns of `check_results` that have the same value in many rows, or a short one: cheap to read. */
+export type PlainColumn =
+  | 'started_at'
+  | 'stopped_at'
+  | 'stored_at'
+  | 'check_type'
+  | 'run_location'
+  | 'result_type'
+  | 'status'
+  | 'has_failures'
+  | 'has_errors'
+  | 'is_degraded'
+  | 'over_max_response_time'
+  | 'is_cancelled'
+  | 'response_time'
+  | 'attempts';
+
+/** Columns that cost more to read. Parts of the body are read one by one. */
+export type CostlyColumn =
+  | 'id'
+  | 'check_id'
+  | 'job_id'
+  | 'lease_token'
+  | 'sequence_id'
+  | 'reason'
+  | 'totals'
+  | 'assertions'
+  | 'timings'
+  | 'details'
+  | 'artifacts'
+  | 'log'
+  | 'other'
+  | 'body_bytes';
+
+export type ResultColumn = PlainColumn | CostlyColumn;
+
+/** Values of a row by which a list is narrowed, before the rest of it is read. */
+export type FilterValues = {
+  run_location: string;
+  check_type: string;
+  result_type: string;
+  status: string;
+  has_failures: boolean;
+  sequence_id: string | null;
+};
+
+export type WantedResults = {
+  checkIds: readonly string[];
+  /** Results that started within one of these times, ends included; null = no limit. */
+  spans: readonly { from: Date | null; to: Date | null }[];
+  /** Columns that the statement uses. The others are null. */
+  columns: readonly ResultColumn[] | 'all';
+  /** Which results count for `limit`. The statement has the same conditions. */
+  only?: { [C in keyof FilterValues]?: FilterValues[C] | readonly FilterValues[C][] };
+  /** The statement reads at most so many, in this order. Those that started at `uncounted` do not count. */
+  first?: { limit: number; order: 'newest' | 'oldest'; uncounted?: Date | null };
+  /** Bodies that take more bytes in the table than this are left out. */
+  maxBodyBytes?: number;
+};
+
+/** Results from files, as rows of `check_results` in JSON, and what tells whether they are still in files. */
+export type FiledPart = { rows: string; version: string };
+
+/** Runs statements: the database, or a transaction on it. */
+type Statements = {
+  query<Row = Record<string, unknown>>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
+};
+
+export type FiledResults = {
+  /**
+   * Reads the results in files. It may return more than is wanted, because the statement has the conditions again. Rejects
+   * with StoreUnavailable if a file cannot be read.
+   */
+  read: (db: Statements, wanted: WantedResults) => Promise<FiledPart>;
+  /** Whether files have been added or removed since. */
+  isCurrent: (db: Statements, wanted: WantedResults, part: FiledPart) => Promise<boolean>;
+};
+
+/** The version of a part when there is no file with wanted results. */
+export const noFiles = '';
+
+/** Columns that say which results there are, for statements that only count them. */
+export const countedColumns: readonly ResultColumn[] = [
+  'id',
+  'check_id',
+  'sequence_id',
+  'started_at',
+  'check_type',
+  'run_location',
+  'result_type',
+  'status',
+  'has_failures',
+];

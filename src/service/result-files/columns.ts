@@ -1,0 +1,55 @@
+import type { ResultColumn } from '../db/filed-results.ts';
+
+/** The columns of the files: each is a column of `check_results`, or a part of its body as JSON text. */
+
+export type ColumnKind = 'uuid' | 'time' | 'text' | 'flag' | 'real' | 'count';
+
+/** `sql`: over `r`, a row of `check_results`. Times are milliseconds since the epoch. */
+type Column = { readonly kind: ColumnKind; readonly isRequired: boolean; readonly sql: string };
+
+const of = (kind: ColumnKind, name: string, isRequired = true): Column => ({
+  kind,
+  isRequired,
+  sql: kind === 'time' ? `(extract(epoch from r.${name}) * 1000)::float8` : `r.${name}`,
+});
+const json = (sql: string): Column => ({ kind: 'text', isRequired: false, sql: `(${sql})::text` });
+
+export const bodyParts = ['assertions', 'timings', 'details', 'artifacts', 'log'] as const;
+
+const others = `r.body - '{${bodyParts.join(',')}}'::text[]`;
+
+export const columns: { readonly [C in ResultColumn]: Column } = {
+  id: of('uuid', 'id'),
+  check_id: of('uuid', 'check_id'),
+  started_at: of('time', 'started_at'),
+  stopped_at: of('time', 'stopped_at'),
+  stored_at: of('time', 'stored_at'),
+  job_id: of('uuid', 'job_id', false),
+  lease_token: of('uuid', 'lease_token', false),
+  sequence_id: of('uuid', 'sequence_id'),
+  check_type: of('text', 'check_type'),
+  run_location: of('text', 'run_location'),
+  result_type: of('text', 'result_type'),
+  status: of('text', 'status'),
+  has_failures: of('flag', 'has_failures'),
+  has_errors: of('flag', 'has_errors'),
+  is_degraded: of('flag', 'is_degraded'),
+  over_max_response_time: of('flag', 'over_max_response_time'),
+  is_cancelled: of('flag', 'is_cancelled'),
+  response_time: of('real', 'response_time'),
+  attempts: of('count', 'attempts'),
+  reason: json('r.reason'),
+  totals: json('r.totals'),
+  assertions: json(`r.body->'assertions'`),
+  timings: json(`r.body->'timings'`),
+  details: json(`r.body->'details'`),
+  artifacts: json(`r.body->'artifacts'`),
+  log: json(`r.body->'log'`),
+  other: json(`nullif(${others}, '{}'::jsonb)`),
+  body_bytes: { kind: 'count', isRequired: true, sql: 'pg_column_size(r.body)' },
+};
+
+export const columnNames = Object.keys(columns) as ResultColumn[]; // its own keys
+
+/** A row as it is written; null where a column has no value. */
+export type FileRow = { readonly [C in ResultColumn]: string | number | boolean | null };

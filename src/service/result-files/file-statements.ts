@@ -1,0 +1,144 @@
+import type { Queryable } from '../db/database.ts';
+import type { WantedResults } from '../db/filed-results.ts';
+
+/** Statements on the files with results. */
+
+export type ResultFile = { id: string; accountId: string; day: Date; rows: number; bytes: number };
+
+/** Where a file is in the store. Other programs find the files of an account and a day by it. */
+export const pathOf = ({ id, accountId, day }: Pick<ResultFile, 'id' | 'accountId' | 'day'>): string =>
+  `account=${accountId}/day=${day.toISOString().slice(0, 10)}/${id}.parquet`;
+
+/** The id in a path; null = it is not the path of such a file. */
+export const idOfPath = (path: string): string | null =>
+  /\/([0-9a-f-]{36})\.parquet$/.exec(path)?.[1] ?? null;
+
+/** The results of a check in a file: `rows` from `firstRow` on, newest first. */
+export type Stretch = {
+  checkId: string;
+  newest: Date;
+  oldest: Date;
+  firstRow: number;
+  rows: number;
+  file: ResultFile & { isUnreadable: boolean };
+};
+
+type StretchRow = Omit<Stretch, 'file'> & Omit<Stretch['file'], 'rows'> & { fileRows: number };
+
+const stretchColumns = `c.check_id as "checkId", c.newest, c.oldest, c.first_row as "firstRow", c.rows, f.id,
+  f.account_id as "accountId", f.day, f.bytes, f.rows as "fileRows", f.unreadable_since is not null as "isUnreadable"`;
+
+const stretchOf = ({ id, accountId, day, bytes, fileRows, isUnreadable, ...own }: StretchRow): Stretch => ({
+  ...own,
+  file: { id, accountId, day, bytes, rows: fileRows, isUnreadable },
+});
+
+/** Where wanted results are in files, newest first. */
+export async function findStretches(db: Queryable, { checkIds, spans }: WantedResults): Promise<Stretch[]> {
+  const [first] = spans;
+  if (checkIds.length === 0 || first === undefined) return [];
+  const least = (a: Date | null, b: Date | null) => (a === null || b === null ? null : a < b ? a : b);
+  const greatest = (a: Date | null, b: Date | null) => (a === null || b === null ? null : a > b ? a : b);
+  const from = spans.reduce((known, span) => least(known, span.from), first.from);
+  const to = spans.reduce((known, span) => greatest(known, span.to), first.to);
+  const rows = await db.query<StretchRow>(
+    `select ${stretchColumns} from result_file_checks c join result_files f on f.id = c.file_id
+     where c.check_id = any($1::uuid[]) and c.newest >= coalesce($2::timestamptz, '-infinity')
+       and c.oldest <= coalesce($3::timestamptz, 'infinity')
+     order by c.newest desc, c.file_id`,
+    [[...checkIds], from, to],
+  );
+  return rows
+    .map(stretchOf)
+    .filter(({ newest, oldest }) =>
+      spans.some(
+        (span) => (span.from === null || newest >= span.from) && (span.to === null || oldest <= span.to),
+      ),
+    );
+}
+
+/** All stretches of a file, in its order. */
+export async function stretchesOfFile(db: Queryable, fileId: string): Promise<Stretch[]> {
+  const rows = await db.query<StretchRow>(
+    `select ${stretchColumns} from result_file_checks c join result_files f on f.id = c.file_id
+     where f.id = $1 order by c.first_row`,
+    [fileId],
+  );
+  return rows.map(stretchOf);
+}
+
+export async function insertFile(
+  tx: Queryable,
+  file: ResultFile,
+  stretches: readonly Omit<Stretch, 'file'>[],
+  now: Date,
+): Promise<void> {
+  await tx.query(
+    `insert into result_files (id, account_id, day, rows, bytes, created_at) values ($1, $2, $3, $4, $5, $6)`,
+    [file.id, file.accountId, file.day, file.rows, file.bytes, now],
+  );
+  await tx.query(
+    `insert into result_file_checks (file_id, check_id, newest, oldest, first_row, rows)
+     select $1, * from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::integer[], $6::integer[])`,
+    [
+      file.id,
+      stretches.map(({ checkId }) => checkId),
+      stretches.map(({ newest }) => newest),
+      stretches.map(({ oldest }) => oldest),
+      stretches.map(({ firstRow }) => firstRow),
+      stretches.map(({ rows }) => rows),
+    ],
+  );
+}
+
+/** Deletes the rows of a file. Returns false if another replica has deleted them. */
+export async function deleteFile(tx: Queryable, id: string): Promise<boolean> {
+  return (await tx.query('delete from result_files where id = $1 returning id', [id])).length > 0;
+}
+
+/** Notes that a file cannot be read, or that it can be read again. */
+export async function noteReadable(
+  db: Queryable,
+  { id, unreadableSince }: { id: string; unreadableSince: Date | null },
+): Promise<void> {
+  await db.query(
+    `update result_files set unreadable_since = case when $2::timestamptz is not null then coalesce(unreadable_since, $2) end
+     where id = $1`,
+    [id, unreadableSince],
+  );
+}
+
+/** Files of days before `before`; at most `limit`. */
+export async function oldFiles(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<ResultFile[]> {
+  return db.query<ResultFile>(
+    `select id, account_id as "accountId", day, rows, bytes from result_files where day < $1 order by day limit $2`,
+    [before, limit],
+  );
+}
+
+/** Files with results of checks that do not exist any more; at most `limit`. */
+export async function filesOfDeletedChecks(db: Queryable, limit: number): Promise<ResultFile[]> {
+  return db.query<ResultFile>(
+    `select id, account_id as "accountId", day, rows, bytes from result_files where id in (
+       select c.file_id from result_file_checks c where not exists (select 1 from checks where checks.id = c.check_id)
+       limit $1)`,
+    [limit],
+  );
+}
+
+/** Those of these checks that exist. */
+export async function existingChecks(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await db.query<{ id: string }>('select id from checks where id = any($1::uuid[])', [[...ids]]);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Those of these ids that are files. */
+export async function knownFiles(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await db.query<{ id: string }>('select id from result_files where id = any($1::uuid[])', [
+    [...ids],
+  ]);
+  return new Set(rows.map(({ id }) => id));
+}

@@ -1,0 +1,140 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { dayMs, hourMs, minuteMs } from '../../../src/durations.ts';
+import type { NamedFiles } from '../../../src/service/artifacts/named-files.ts';
+import type { Db } from '../../../src/service/db/database.ts';
+import { cleanResultFiles, sweepResultFiles } from '../../../src/service/result-files/clean-up.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { filesBench, oldDay, start } from './files-bench.ts';
+
+/** Results move to files as a whole or not at all, and deletions reach the files. */
+
+const minutes = (count: number, from = oldDay) =>
+  Array.from({ length: count }, (_, n) => ({ at: from + n * minuteMs }));
+
+describe.each(databases)('moving results to files ($name)', (database) => {
+  describe.skipIf(database.unavailable)('with a database', { timeout: 120_000 }, () => {
+    const bench = filesBench(database);
+    const listed = async (checkId: string) => {
+      const answer = await bench.answer(`/v2/check-results/${checkId}?limit=100`);
+      return { status: Number(answer.slice(0, 3)), text: answer };
+    };
+
+    test('only whole days that are old enough move, and the newest result of a check stays', async () => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const checkId = await bench.create('URL');
+      const [first = ''] = await bench.store(checkId, minutes(150));
+      await bench.store(checkId, minutes(120, oldDay + 3 * dayMs));
+      await bench.plain.query(
+        `insert into check_statuses (check_id, account_id, status, has_failures, has_errors, is_degraded, last_check_run_id, last_started_at)
+         values ($1, $2, 'passed', false, false, false, $3, $4)`,
+        [checkId, bench.service.account.id, first, new Date(oldDay)],
+      );
+      expect(await bench.move()).toBe(149);
+      expect(await bench.inTable(checkId)).toBe(121);
+      expect(await bench.inFiles(checkId)).toBe(149);
+      // A day is looked at once a day.
+      expect(await bench.move()).toBe(0);
+    });
+
+    test('a move that breaks off before or in its transaction loses and doubles nothing', async () => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const checkId = await bench.create('URL');
+      await bench.store(checkId, minutes(130));
+      const before = await listed(checkId);
+      const paths = await bench.filePaths();
+      // The process ends after the file is durable: nothing of it is cleaned up.
+      const dies: NamedFiles = {
+        ...bench.files,
+        put: async (path, bytes) => {
+          await bench.files.put(path, bytes);
+          throw new Error('ended');
+        },
+        remove: () => Promise.reject(new Error('ended')),
+      };
+      await expect(bench.move({ files: dies })).rejects.toThrow('ended');
+      // The connection breaks after the statements of the transaction.
+      const breaks: Db = {
+        ...bench.plain,
+        tx: (fn) =>
+          bench.plain.tx(async (tx) => {
+            await fn(tx);
+            throw new Error('broken');
+          }),
+      };
+      await bench.lookAgain();
+      await expect(bench.move({ db: breaks })).rejects.toThrow('broken');
+      expect(await bench.inTable(checkId)).toBe(130);
+      expect(await bench.inFiles(checkId)).toBe(0);
+      expect(await listed(checkId)).toEqual(before);
+      const orphans = (await bench.filePaths()).length - paths.length;
+      expect(orphans).toBe(1);
+      // Younger than an hour, it may be one that is being moved.
+      await sweepResultFiles({ db: bench.plain, files: bench.files, now: Date.now });
+      expect(await bench.filePaths()).toHaveLength(paths.length + 1);
+      await sweepResultFiles({ db: bench.plain, files: bench.files, now: () => Date.now() + 2 * hourMs });
+      expect(await bench.filePaths()).toEqual(paths);
+      await bench.lookAgain();
+      expect(await bench.move()).toBe(130);
+      expect(await bench.inTable(checkId)).toBe(0);
+      expect(await listed(checkId)).toEqual(before);
+    });
+
+    test('a damaged or missing file is an error 503, never a shorter list', async () => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const checkId = await bench.create('URL');
+      await bench.store(checkId, minutes(120));
+      const known = await bench.filePaths();
+      expect(await bench.move()).toBe(120);
+      const before = await listed(checkId);
+      const [path = ''] = (await bench.filePaths()).filter((name) => !known.includes(name));
+      const whole = await readFile(join(bench.folder, path));
+      const unreadable = async () =>
+        (await bench.plain.query('select 1 from result_files where unreadable_since is not null')).length;
+      for (const damage of [
+        whole.subarray(0, whole.length / 2),
+        Buffer.concat([whole.subarray(0, 300), Buffer.alloc(900), whole.subarray(1200)]),
+        Buffer.alloc(0),
+        null,
+      ]) {
+        if (damage === null) await bench.files.remove(path);
+        else await writeFile(join(bench.folder, path), damage);
+        const answer = await listed(checkId);
+        expect(answer.status).toBe(503);
+        expect(answer.text).toContain('A file with results of 2026-03-12 cannot be read');
+        expect(await unreadable()).toBe(1);
+      }
+      await bench.files.put(path, whole);
+      expect(await listed(checkId)).toEqual(before);
+      expect(await unreadable()).toBe(0);
+    });
+
+    test('deleting a check and retention reach the files', async () => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const kept = await bench.create('URL');
+      const deleted = await bench.create('URL');
+      await bench.store(kept, minutes(110));
+      await bench.store(deleted, minutes(110));
+      expect(await bench.move()).toBe(220);
+      const before = await listed(kept);
+      const paths = await bench.filePaths();
+      const { status } = await bench.service.call('DELETE', `/v1/checks/${deleted}`);
+      expect(status).toBe(204);
+      const options = { db: bench.plain, files: bench.files, now: bench.clock.now };
+      const first = new Date(start - 30 * dayMs);
+      expect(await cleanResultFiles(options, first)).toBe(false);
+      expect(await bench.inFiles(deleted)).toBe(0);
+      expect(await bench.inFiles(kept)).toBe(110);
+      expect(await bench.filePaths()).not.toEqual(paths);
+      expect(await listed(kept)).toEqual(before);
+      await cleanResultFiles(options, new Date(oldDay + dayMs));
+      expect(await bench.inFiles(kept)).toBe(0);
+      expect(await bench.filePaths()).toEqual([]);
+    });
+  });
+});
