@@ -265,6 +265,19 @@ export const serviceAlerts = [
       'Otherwise no agent may support the runs. The status of a check names the missing type or runtime.',
     ],
   },
+  {
+    name: 'MonitoringResultFilesUnreadable',
+    expr: 'result_files{state="unreadable"} > 0',
+    for: '5m',
+    severity: 'critical',
+    summary: agent('{{ $value }} files with results are damaged or missing'),
+    description:
+      'Lists and reports that need one of these files are answered with 503. New results are not affected.',
+    runbook: [
+      "The service's log names the files: `a file with results cannot be read`, with the reason.",
+      'Restore them from a backup of the artifact store to the same paths ([results in files](results-store.md)). The service reads them again within ten minutes.',
+    ],
+  },
 ];
 
 /** The rules in the form of Prometheus; `docs` is the URL prefix of the page with the runbooks. */

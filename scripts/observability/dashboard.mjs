@@ -233,6 +233,16 @@ const rows = [
         ),
         names: ['check_last_run_timestamp_seconds'],
       },
+      {
+        ...expression(
+          'Files with results of earlier days',
+          [],
+          'max by (state) (result_files)',
+          '{{state}}',
+          'short',
+        ),
+        names: ['result_files'],
+      },
     ],
   },
 ];

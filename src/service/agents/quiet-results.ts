@@ -3,6 +3,7 @@ import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
+import { queryResults } from '../db/query-results.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 import { uuidPattern } from '../engine/ids.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
@@ -207,7 +208,16 @@ export async function endedQuietly(
 ): Promise<QuietEnd[]> {
   if (runs.length === 0) return [];
   const moments = runs.map(({ dueAt }) => dueAt);
-  const rows = await tx.query<{ id: string; leaseToken: string | null; attempts: number }>(
+  const rows = await queryResults<{ id: string; leaseToken: string | null; attempts: number }>(
+    tx,
+    {
+      checkIds: [...new Set(runs.map(({ checkId }) => checkId))],
+      spans: moments.map((at) => ({ from: new Date(at), to: new Date(at + promptMs) })),
+      columns: ['check_id', 'job_id', 'lease_token', 'result_type', 'started_at', 'attempts'],
+      only: { result_type: 'FINAL' },
+      // A result that comes again after a day must not wait for a file that nobody can read any more.
+      leaveOut: 'damaged',
+    },
     `select r.job_id as id, r.lease_token as "leaseToken", r.attempts
      from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as i (job, check_id, due)
      join check_results r on r.check_id = i.check_id and r.job_id = i.job and r.result_type = 'FINAL'

@@ -12,7 +12,7 @@ export type ExporterMetric = {
   readonly labels: { readonly [label: string]: readonly string[] | null };
 };
 
-export const exporterSubjects = ['Locations', 'Checks'] as const;
+export const exporterSubjects = ['Locations', 'Checks', 'Results'] as const;
 
 const ofLocation = {
   private_location_id: null,
@@ -95,6 +95,12 @@ export const exporterMetrics = {
     help: 'When the last run started.',
     unit: 'seconds',
     labels: ofCheck,
+  },
+  result_files: {
+    about: 'Results',
+    help: 'Files with results of earlier days; unreadable: those that are damaged or missing.',
+    unit: 'count',
+    labels: { state: ['readable', 'unreadable'] },
   },
 } as const satisfies { readonly [name: string]: ExporterMetric };
 

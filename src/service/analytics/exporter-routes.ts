@@ -11,6 +11,7 @@ import {
   type LocationFigures,
 } from '../locations/figure-statements.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
+import { countFiles } from '../result-files/file-statements.ts';
 import { agentsByLocation } from '../locations/agents.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
@@ -103,6 +104,10 @@ async function pageOf(db: Db, accountId: string, time: number): Promise<string> 
       ),
     ),
     ...gaugesOfChecks(checks),
+    gauge(
+      'result_files',
+      Object.entries(await countFiles(db, accountId)).map(([state, value]) => ({ labels: { state }, value })),
+    ),
   ]);
 }
 

@@ -8,7 +8,10 @@ import {
 import type { BucketConfig } from '../../config/storage.ts';
 import type { Log } from '../../log.ts';
 import { createBucketCalls } from './bucket-calls.ts';
+import { statusOf } from './bucket-client.ts';
 import type { NamedFiles } from './named-files.ts';
+
+const rangeNotSatisfiable = 416;
 
 /** Creates the storage of small files at paths of their own, in a bucket. */
 export function createBucketNamedFiles(options: {
@@ -29,8 +32,8 @@ export function createBucketNamedFiles(options: {
       const page = await guarded(() =>
         client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, ...token })),
       );
-      for (const { Key = '', LastModified } of page.Contents ?? [])
-        yield { path: Key.slice(prefix.length), modifiedAt: LastModified?.getTime() ?? 0 };
+      for (const { Key = '', Size = 0, LastModified } of page.Contents ?? [])
+        yield { path: Key.slice(prefix.length), bytes: Size, modifiedAt: LastModified?.getTime() ?? 0 };
       ContinuationToken = page.NextContinuationToken;
     } while (ContinuationToken !== undefined);
   }
@@ -42,8 +45,14 @@ export function createBucketNamedFiles(options: {
     read: (path, { start, end }) =>
       guarded(async () => {
         const Range = `bytes=${start}-${end - 1}`;
-        const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: keyOf(path), Range }));
-        return (await Body?.transformToByteArray()) ?? new Uint8Array();
+        try {
+          const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: keyOf(path), Range }));
+          return (await Body?.transformToByteArray()) ?? new Uint8Array();
+        } catch (error) {
+          // The object ends before `start`: the file is damaged, and the store is well.
+          if (statusOf(error) === rangeNotSatisfiable) return new Uint8Array();
+          throw error;
+        }
       }),
     list,
     remove: async (path) => {

@@ -10,10 +10,13 @@ import { DiskFull, reservedBytes } from './files.ts';
 export type NamedFiles = {
   /** The file is complete and durable when this resolves. Until then, it is not there. */
   put: (path: string, bytes: Uint8Array) => Promise<void>;
-  /** Bytes from `start` (inclusive) to `end` (exclusive). Rejects with ENOENT if there is no such file. */
+  /**
+   * Bytes from `start` (inclusive) to `end` (exclusive), fewer if the file ends before. Rejects with ENOENT if there is no
+   * such file.
+   */
   read: (path: string, range: { start: number; end: number }) => Promise<Uint8Array>;
   /** Every file, in no particular order. `modifiedAt` is milliseconds since the epoch. */
-  list: () => AsyncIterable<{ path: string; modifiedAt: number }>;
+  list: () => AsyncIterable<{ path: string; bytes: number; modifiedAt: number }>;
   remove: (path: string) => Promise<void>;
 };
 
@@ -54,7 +57,7 @@ export function createNamedFiles(folder: string): NamedFiles {
       if (entry.isDirectory()) yield* filesBelow(path);
       else {
         const found = await fs.stat(pathOf(path)).catch(nothing);
-        if (!Array.isArray(found)) yield { path, modifiedAt: found.mtimeMs };
+        if (!Array.isArray(found)) yield { path, bytes: found.size, modifiedAt: found.mtimeMs };
       }
     }
   }

@@ -61,6 +61,11 @@ export type WantedResults = {
   first?: { limit: number; order: 'newest' | 'oldest'; uncounted?: Date | null };
   /** Bodies that take more bytes in the table than this are left out. */
   maxBodyBytes?: number;
+  /**
+   * Files that are left out if they cannot be read, for statements on which other work depends: `damaged` ones (the store
+   * answers, but not with the file), or `any`. Absent = none, and the statement fails.
+   */
+  leaveOut?: 'damaged' | 'any';
 };
 
 /** Results from files, as rows of `check_results` in JSON, and what tells whether they are still in files. */

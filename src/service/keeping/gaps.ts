@@ -2,6 +2,7 @@ import { scheduledJobId } from '../../protocol/schedule.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
+import { queryResults } from '../db/query-results.ts';
 import type { Missed } from '../scheduling/fold-missed.ts';
 import { lockChecksOf } from '../scheduling/missed.ts';
 import { recordMissed } from '../scheduling/record-missed.ts';
@@ -82,13 +83,23 @@ export async function momentsWithRun(
 ): Promise<Set<number>> {
   const moments = new Map<string, number>();
   for (let at = from; at <= to; at += stepMs) moments.set(scheduledJobId(checkId, locationId, at), at);
-  const rows = await tx.query<{ id: string }>(
+  const until = new Date(to + startsWithinMs);
+  const rows = await queryResults<{ id: string }>(
+    tx,
+    {
+      checkIds: [checkId],
+      spans: [{ from: new Date(from), to: until }],
+      columns: ['check_id', 'job_id', 'result_type', 'started_at'],
+      only: { result_type: 'FINAL' },
+      // Checks must be handed out while the store is away.
+      leaveOut: 'any',
+    },
     `select job_id as id from finished_jobs where job_id = any($1::uuid[])
      union all select id from jobs where id = any($1::uuid[]) and state <> 'abandoned'
      -- Of an uneventful run, only the result is known. It began at once.
      union all select job_id from check_results where check_id = $2 and started_at >= $3 and started_at <= $4
        and result_type = 'FINAL' and job_id = any($1::uuid[])`,
-    [[...moments.keys()], checkId, new Date(from), new Date(to + startsWithinMs)],
+    [[...moments.keys()], checkId, new Date(from), until],
   );
   return new Set(rows.flatMap(({ id }) => moments.get(id) ?? []));
 }

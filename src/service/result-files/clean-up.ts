@@ -1,26 +1,33 @@
 import { hourMs } from '../../durations.ts';
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
 import type { NamedFiles } from '../artifacts/named-files.ts';
+import { StoreUnavailable } from '../artifacts/unavailable.ts';
 import type { Db } from '../db/database.ts';
 import { columnNames, type FileRow } from './columns.ts';
 import {
+  countReadable,
   deleteFile,
   existingChecks,
   filesOfDeletedChecks,
   idOfPath,
   knownFiles,
+  noteReadable,
   oldFiles,
   pathOf,
   stretchesOfFile,
   type ResultFile,
+  type Stretch,
 } from './file-statements.ts';
 import { forgetDays } from './move-statements.ts';
 import { createOpenFiles } from './open-file.ts';
 import { readRows } from './read-parquet.ts';
+import { noteMissing } from './whole-files.ts';
 import { moveToFile } from './write-file.ts';
 
 /** Deletes files with results past their retention, results of deleted checks, and files that nothing names. */
 
-type Options = { db: Db; files: NamedFiles; now: () => number };
+type Options = { db: Db; files: NamedFiles; now: () => number; log: Log };
 
 const filesAtOnce = 100;
 /** Files of deleted checks that are rewritten in one go. */
@@ -47,7 +54,7 @@ async function drop({ db, files }: Options, file: ResultFile): Promise<void> {
 
 /** Replaces a file by one without the results of checks that do not exist any more. */
 async function withoutDeletedChecks(options: Options, file: ResultFile): Promise<void> {
-  const { db, files } = options;
+  const { db, files, now, log } = options;
   const stretches = await stretchesOfFile(db, file.id);
   const existing = await existingChecks(
     db,
@@ -55,37 +62,65 @@ async function withoutDeletedChecks(options: Options, file: ResultFile): Promise
   );
   const kept = stretches.filter(({ checkId }) => existing.has(checkId));
   if (kept.length === 0) return drop(options, file);
+  const { accountId, day } = file;
+  let rows;
+  try {
+    rows = await rowsOf(files, file, kept);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    // Its turn comes again when it can be read (whole-files.ts); other work must not wait for it.
+    log.error({ file: file.id, day, error: toError(error).message }, 'a file with results cannot be read');
+    return noteReadable(db, { id: file.id, unreadableSince: new Date(now()) });
+  }
+  const take = (tx: Db) => deleteFile(tx, file.id);
+  if (await moveToFile({ ...options, accountId, day, rows, take })) await files.remove(pathOf(file));
+}
+
+async function rowsOf(
+  files: NamedFiles,
+  file: ResultFile,
+  stretches: readonly Stretch[],
+): Promise<FileRow[]> {
   const { buffer, footer } = await createOpenFiles(files)(file);
   const rows: FileRow[] = [];
-  for (const { firstRow, rows: count } of kept) {
-    const read = await readRows(buffer, footer, {
-      start: firstRow,
-      end: firstRow + count,
-      names: columnNames,
-    });
+  for (const { firstRow, rows: count } of stretches) {
+    const end = firstRow + count;
+    const read = await readRows(buffer, footer, { start: firstRow, end, names: columnNames });
     for (let row = 0; row < count; row++) {
       const values = columnNames.map((name) => [name, read[name]?.[row] ?? null] as const);
       rows.push(Object.fromEntries(values) as FileRow); // all of its columns
     }
   }
-  const { accountId, day } = file;
-  const take = (tx: Db) => deleteFile(tx, file.id);
-  if (await moveToFile({ ...options, accountId, day, rows, take })) await files.remove(pathOf(file));
+  return rows;
 }
 
-/** Deletes files that no row names: of moves that broke off, and of deletions that did. */
-export async function sweepResultFiles({ db, files, now }: Options): Promise<void> {
-  let paths: string[] = [];
+/**
+ * Deletes files that no row names: of moves that broke off, and of deletions that did. If fewer files are in the store than
+ * rows name, it notes those that are missing.
+ */
+export async function sweepResultFiles(options: Options): Promise<void> {
+  const { db, files, now } = options;
+  const before = new Date(now());
+  let paths: { path: string; bytes: number; isOld: boolean }[] = [];
+  let whole = 0;
   const sweep = async () => {
-    const ids = paths.flatMap((path) => idOfPath(path) ?? []);
-    const known = await knownFiles(db, ids);
-    for (const path of paths) if (!known.has(idOfPath(path) ?? '')) await files.remove(path);
+    const known = await knownFiles(
+      db,
+      paths.flatMap(({ path }) => idOfPath(path) ?? []),
+    );
+    for (const { path, bytes, isOld } of paths) {
+      const named = known.get(idOfPath(path) ?? '');
+      if (named === undefined) {
+        if (isOld) await files.remove(path);
+      } else if (named.bytes === bytes && named.isReadable && named.createdAt < before) whole++;
+    }
     paths = [];
   };
-  for await (const { path, modifiedAt } of files.list()) {
-    if (modifiedAt > now() - unnamedMs || !/\.parquet(?:\.part)?$/.test(path)) continue;
-    paths.push(path);
+  for await (const { path, bytes, modifiedAt } of files.list()) {
+    if (!/\.parquet(?:\.part)?$/.test(path)) continue;
+    paths.push({ path, bytes, isOld: modifiedAt <= now() - unnamedMs });
     if (paths.length === filesAtOnce) await sweep();
   }
   await sweep();
+  if (whole < (await countReadable(db, before))) await noteMissing(options, before);
 }

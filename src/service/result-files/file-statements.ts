@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import { countRows } from '../db/count-rows.ts';
 import type { WantedResults } from '../db/filed-results.ts';
 
 /** Statements on the files with results. */
@@ -20,17 +21,17 @@ export type Stretch = {
   oldest: Date;
   firstRow: number;
   rows: number;
-  file: ResultFile & { isUnreadable: boolean };
+  file: ResultFile;
 };
 
 type StretchRow = Omit<Stretch, 'file'> & Omit<Stretch['file'], 'rows'> & { fileRows: number };
 
 const stretchColumns = `c.check_id as "checkId", c.newest, c.oldest, c.first_row as "firstRow", c.rows, f.id,
-  f.account_id as "accountId", f.day, f.bytes, f.rows as "fileRows", f.unreadable_since is not null as "isUnreadable"`;
+  f.account_id as "accountId", f.day, f.bytes, f.rows as "fileRows"`;
 
-const stretchOf = ({ id, accountId, day, bytes, fileRows, isUnreadable, ...own }: StretchRow): Stretch => ({
+const stretchOf = ({ id, accountId, day, bytes, fileRows, ...own }: StretchRow): Stretch => ({
   ...own,
-  file: { id, accountId, day, bytes, rows: fileRows, isUnreadable },
+  file: { id, accountId, day, bytes, rows: fileRows },
 });
 
 /** Where wanted results are in files, newest first. */
@@ -108,23 +109,57 @@ export async function noteReadable(
   );
 }
 
+const fileColumns = 'id, account_id as "accountId", day, rows, bytes';
+
+/** Files that are noted as unreadable, those of the last days first; at most `limit`. */
+export async function unreadableFiles(db: Queryable, limit: number): Promise<ResultFile[]> {
+  return db.query<ResultFile>(
+    `select ${fileColumns} from result_files where unreadable_since is not null order by day desc limit $1`,
+    [limit],
+  );
+}
+
+/** How many files an account has, by whether they are noted as unreadable. */
+export async function countFiles(
+  db: Queryable,
+  accountId: string,
+): Promise<{ readable: number; unreadable: number }> {
+  const [row] = await db.query<{ readable: number; unreadable: number }>(
+    `select (count(*) - count(unreadable_since))::float8 as readable, count(unreadable_since)::float8 as unreadable
+     from result_files where account_id = $1`,
+    [accountId],
+  );
+  return row ?? { readable: 0, unreadable: 0 };
+}
+
+/** Files after `after` in the order of their ids that were named before `before`; at most `limit`. */
+export async function filesInOrder(
+  db: Queryable,
+  { after, before, limit }: { after: string; before: Date; limit: number },
+): Promise<ResultFile[]> {
+  return db.query<ResultFile>(
+    `select ${fileColumns} from result_files where id > $1 and created_at < $2 order by id limit $3`,
+    [after, before, limit],
+  );
+}
+
 /** Files of days before `before`; at most `limit`. */
 export async function oldFiles(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },
 ): Promise<ResultFile[]> {
   return db.query<ResultFile>(
-    `select id, account_id as "accountId", day, rows, bytes from result_files where day < $1 order by day limit $2`,
+    `select ${fileColumns} from result_files where day < $1 order by day limit $2`,
     [before, limit],
   );
 }
 
-/** Files with results of checks that do not exist any more; at most `limit`. */
+/** Files with results of checks that do not exist any more, without those noted as unreadable; at most `limit`. */
 export async function filesOfDeletedChecks(db: Queryable, limit: number): Promise<ResultFile[]> {
   return db.query<ResultFile>(
-    `select id, account_id as "accountId", day, rows, bytes from result_files where id in (
-       select c.file_id from result_file_checks c where not exists (select 1 from checks where checks.id = c.check_id)
-       limit $1)`,
+    `select ${fileColumns} from result_files where unreadable_since is null and id in (
+       select c.file_id from result_file_checks c where not exists (select 1 from checks where checks.id = c.check_id))
+     limit $1`,
     [limit],
   );
 }
@@ -135,10 +170,20 @@ export async function existingChecks(db: Queryable, ids: readonly string[]): Pro
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Those of these ids that are files. */
-export async function knownFiles(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await db.query<{ id: string }>('select id from result_files where id = any($1::uuid[])', [
-    [...ids],
-  ]);
-  return new Set(rows.map(({ id }) => id));
+/** Those of these ids that are files. `isReadable`: as far as it is noted. */
+export async function knownFiles(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<Map<string, { bytes: number; isReadable: boolean; createdAt: Date }>> {
+  const rows = await db.query<{ id: string; bytes: number; isReadable: boolean; createdAt: Date }>(
+    `select id, bytes, unreadable_since is null as "isReadable", created_at as "createdAt" from result_files
+     where id = any($1::uuid[])`,
+    [[...ids]],
+  );
+  return new Map(rows.map(({ id, ...file }) => [id, file]));
+}
+
+/** How many files were named before `before` and are not noted as unreadable. */
+export async function countReadable(db: Queryable, before: Date): Promise<number> {
+  return countRows(db, 'from result_files where created_at < $1 and unreadable_since is null', [before]);
 }

@@ -14,9 +14,9 @@ const isWhole = (column: string) => `r.${column} = date_trunc('milliseconds', r.
 
 /**
  * SQL over `r`: whether a result may leave the table, over $1 (day), $2 (the next day) and $3 (traces of
- * earlier days may move). Those stay that something may
- * still change or read by its id: records of missed runs, runs of sessions, the newest of a check, the one that alerts are
- * about, and those that followers have not seen yet.
+ * earlier days may move). Those stay that something may still change or read by its id: records of missed runs, runs of
+ * sessions, the last run of a check, the one that alerts are about, and those that followers have not seen yet. If a
+ * status is behind, its last run is one of those after the run that it names (db/last-run.ts).
  */
 const mayMove = `r.started_at >= $1 and r.started_at < $2 and r.status <> 'missed' and not r.test_session
   and (r.check_type not in ${withRoutes} or $1 < $3::timestamptz)
@@ -24,7 +24,8 @@ const mayMove = `r.started_at >= $1 and r.started_at < $2 and r.status <> 'misse
   and exists (select 1 from checks c where c.id = r.check_id and c.account_id = r.account_id)
   and not exists (select 1 from finished_runs f where f.check_id = r.check_id and f.result_id = r.id)
   and not exists (select 1 from session_runs s where s.check_id = r.check_id and s.sequence_id = r.sequence_id)
-  and not exists (select 1 from check_statuses s where s.check_id = r.check_id and s.last_check_run_id = r.id)
+  and not exists (select 1 from check_statuses s where s.check_id = r.check_id
+    and (s.last_check_run_id = r.id or (s.is_behind and r.started_at >= s.last_started_at)))
   and not exists (select 1 from alert_states a where a.check_id = r.check_id and a.result_id = r.id)`;
 
 /** The same for its body, which takes longer to read. */

@@ -52,31 +52,33 @@ export function createFiledResults(options: {
 
   async function read(db: Queryable, wanted: WantedResults): Promise<FiledPart> {
     if (!mayBeFiled(wanted)) return { rows: '[]', version: noFiles };
+    const leftOut = new Set<string>();
     for (let tries = 1; ; tries++) {
       const stretches = await findStretches(db, wanted);
       const version = versionOf(stretches);
       if (version === noFiles) return { rows: '[]', version };
       try {
-        const rows = await rowsOf(open, stretches, wanted);
-        for (const { file } of stretches)
-          if (file.isUnreadable) await noteReadable(db, { id: file.id, unreadableSince: null });
-        return { rows, version };
+        const readable = stretches.filter(({ file }) => !leftOut.has(file.id));
+        return { rows: await rowsOf(open, readable, wanted), version };
       } catch (error) {
         if (!(error instanceof Unreadable)) throw error;
         // It was replaced or deleted meanwhile.
         if (tries < maxTries && versionOf(await findStretches(db, wanted)) !== version) continue;
-        if (error.cause instanceof StoreUnavailable) throw error.cause;
-        const { file } = error.stretch;
-        log.error(
-          { file: file.id, day: file.day, error: error.message },
-          'a file with results cannot be read',
-        );
-        await noteReadable(db, { id: file.id, unreadableSince: new Date(now()) });
-        throw new StoreUnavailable(
-          `A file with results of ${file.day.toISOString().slice(0, 10)} cannot be read; the service's log has the reason.`,
-        );
+        const isAway = error.cause instanceof StoreUnavailable;
+        if (!isAway) await noteDamaged(db, error);
+        if (wanted.leaveOut === 'any' || (wanted.leaveOut === 'damaged' && !isAway)) {
+          leftOut.add(error.stretch.file.id);
+          tries = 0;
+          continue;
+        }
+        throw isAway ? error.cause : unreadable(error.stretch);
       }
     }
+  }
+
+  async function noteDamaged(db: Queryable, { stretch: { file }, message }: Unreadable): Promise<void> {
+    log.error({ file: file.id, day: file.day, error: message }, 'a file with results cannot be read');
+    await noteReadable(db, { id: file.id, unreadableSince: new Date(now()) });
   }
 
   return {
@@ -85,6 +87,11 @@ export function createFiledResults(options: {
       !mayBeFiled(wanted) || versionOf(await findStretches(db, wanted)) === version,
   };
 }
+
+const unreadable = ({ file }: Stretch) =>
+  new StoreUnavailable(
+    `A file with results of ${file.day.toISOString().slice(0, 10)} cannot be read; the service's log has the reason.`,
+  );
 
 const versionOf = (stretches: readonly Stretch[]): string =>
   [...new Set(stretches.map(({ file }) => file.id))].sort().join(',');

@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { minuteMs } from '../../../src/durations.ts';
 import { afterAll, beforeAll } from 'vitest';
 import type { CheckType } from '../../../src/protocol/check-types.ts';
 import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
 import { createBackground } from '../../../src/service/engine/background.ts';
-import { createNamedFiles, type NamedFiles } from '../../../src/service/artifacts/named-files.ts';
+import type { NamedFiles } from '../../../src/service/artifacts/named-files.ts';
 import { withFiledResults } from '../../../src/service/db/query-results.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { moveOldResults } from '../../../src/service/result-files/move-results.ts';
@@ -14,33 +12,38 @@ import { addCheck, createClock, silent } from '../../helpers/service/agent-servi
 import type { TestDatabase } from '../../helpers/service/database.ts';
 import { startTestService, type TestService } from '../../helpers/service/service.ts';
 import { storeRuns, type Run } from '../../helpers/service/stored-results.ts';
+import { stores, type OpenStore, type TestStore } from './stores.ts';
 
 /** The service's clock, in milliseconds. */
 export const start = Date.parse('2026-03-15T12:34:56.000Z');
 /** The first moment of a day whose results move. */
 export const oldDay = Date.parse('2026-03-12T00:00:00.000Z');
 
+/** Runs that passed, one a minute. */
+export const minutes = (count: number, from = oldDay): Run[] =>
+  Array.from({ length: count }, (_, n) => ({ at: from + n * minuteMs }));
+
 const never = new AbortController().signal;
 
-/** A service whose old results can be moved to files in a folder. Registers the hooks that start and stop it. */
-export function filesBench(database: TestDatabase) {
+/** A service whose old results can be moved to files. Registers the hooks that start and stop it. */
+export function filesBench(database: TestDatabase, { open }: TestStore = stores[0]) {
   const clock = createClock(start);
   let plain: Db;
   let service: TestService;
-  let folder: string;
+  let opened: OpenStore;
   let files: NamedFiles;
 
   beforeAll(async () => {
     plain = await database.open();
-    folder = await mkdtemp(join(tmpdir(), 'result-files-'));
-    files = createNamedFiles(folder);
+    opened = await open();
+    files = opened.store.results;
     const db = withFiledResults(plain, createFiledResults({ files, now: clock.now, log: silent }));
     service = await startTestService(db, { now: clock.now });
   });
   afterAll(async () => {
     await service.close();
     await database.close();
-    await rm(folder, { recursive: true, force: true });
+    await opened.close();
   });
 
   return {
@@ -51,9 +54,6 @@ export function filesBench(database: TestDatabase) {
     /** The database, whose statements see the table only. */
     get plain() {
       return plain;
-    },
-    get folder() {
-      return folder;
     },
     get files() {
       return files;
@@ -90,6 +90,8 @@ export function filesBench(database: TestDatabase) {
       );
       return row?.count ?? 0;
     },
+    unreadable: async (): Promise<number> =>
+      (await plain.query('select 1 from result_files where unreadable_since is not null')).length,
     filePaths: async (): Promise<string[]> => {
       const paths: string[] = [];
       for await (const { path } of files.list()) paths.push(path);

@@ -1,21 +1,20 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { dayMs, hourMs, minuteMs } from '../../../src/durations.ts';
+import { dayMs, hourMs } from '../../../src/durations.ts';
 import type { NamedFiles } from '../../../src/service/artifacts/named-files.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { cleanResultFiles, sweepResultFiles } from '../../../src/service/result-files/clean-up.ts';
+import { silent } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
-import { filesBench, oldDay, start } from './files-bench.ts';
+import { filesBench, minutes, oldDay, start } from './files-bench.ts';
+import { stores } from './stores.ts';
 
 /** Results move to files as a whole or not at all, and deletions reach the files. */
 
-const minutes = (count: number, from = oldDay) =>
-  Array.from({ length: count }, (_, n) => ({ at: from + n * minuteMs }));
+const places = stores.flatMap((store) => databases.map((database) => ({ database, store })));
 
-describe.each(databases)('moving results to files ($name)', (database) => {
+describe.each(places)('moving results to files ($database.name, $store.name)', ({ database, store }) => {
   describe.skipIf(database.unavailable)('with a database', { timeout: 120_000 }, () => {
-    const bench = filesBench(database);
+    const bench = filesBench(database, store);
     const listed = async (checkId: string) => {
       const answer = await bench.answer(`/v2/check-results/${checkId}?limit=100`);
       return { status: Number(answer.slice(0, 3)), text: answer };
@@ -73,44 +72,19 @@ describe.each(databases)('moving results to files ($name)', (database) => {
       const orphans = (await bench.filePaths()).length - paths.length;
       expect(orphans).toBe(1);
       // Younger than an hour, it may be one that is being moved.
-      await sweepResultFiles({ db: bench.plain, files: bench.files, now: Date.now });
+      await sweepResultFiles({ db: bench.plain, files: bench.files, now: Date.now, log: silent });
       expect(await bench.filePaths()).toHaveLength(paths.length + 1);
-      await sweepResultFiles({ db: bench.plain, files: bench.files, now: () => Date.now() + 2 * hourMs });
+      await sweepResultFiles({
+        db: bench.plain,
+        files: bench.files,
+        now: () => Date.now() + 2 * hourMs,
+        log: silent,
+      });
       expect(await bench.filePaths()).toEqual(paths);
       await bench.lookAgain();
       expect(await bench.move()).toBe(130);
       expect(await bench.inTable(checkId)).toBe(0);
       expect(await listed(checkId)).toEqual(before);
-    });
-
-    test('a damaged or missing file is an error 503, never a shorter list', async () => {
-      await bench.service.renewAccounts();
-      await bench.lookAgain();
-      const checkId = await bench.create('URL');
-      await bench.store(checkId, minutes(120));
-      const known = await bench.filePaths();
-      expect(await bench.move()).toBe(120);
-      const before = await listed(checkId);
-      const [path = ''] = (await bench.filePaths()).filter((name) => !known.includes(name));
-      const whole = await readFile(join(bench.folder, path));
-      const unreadable = async () =>
-        (await bench.plain.query('select 1 from result_files where unreadable_since is not null')).length;
-      for (const damage of [
-        whole.subarray(0, whole.length / 2),
-        Buffer.concat([whole.subarray(0, 300), Buffer.alloc(900), whole.subarray(1200)]),
-        Buffer.alloc(0),
-        null,
-      ]) {
-        if (damage === null) await bench.files.remove(path);
-        else await writeFile(join(bench.folder, path), damage);
-        const answer = await listed(checkId);
-        expect(answer.status).toBe(503);
-        expect(answer.text).toContain('A file with results of 2026-03-12 cannot be read');
-        expect(await unreadable()).toBe(1);
-      }
-      await bench.files.put(path, whole);
-      expect(await listed(checkId)).toEqual(before);
-      expect(await unreadable()).toBe(0);
     });
 
     test('deleting a check and retention reach the files', async () => {
@@ -125,7 +99,7 @@ describe.each(databases)('moving results to files ($name)', (database) => {
       const paths = await bench.filePaths();
       const { status } = await bench.service.call('DELETE', `/v1/checks/${deleted}`);
       expect(status).toBe(204);
-      const options = { db: bench.plain, files: bench.files, now: bench.clock.now };
+      const options = { db: bench.plain, files: bench.files, now: bench.clock.now, log: silent };
       const first = new Date(start - 30 * dayMs);
       expect(await cleanResultFiles(options, first)).toBe(false);
       expect(await bench.inFiles(deleted)).toBe(0);

@@ -7,11 +7,12 @@ create table result_files (
   rows integer not null,
   bytes integer not null,
   created_at timestamptz not null,
-  -- Since when it could not be read.
+  -- Since when it cannot be read; null = it can, as far as is known.
   unreadable_since timestamptz
 );
 create index result_files_day on result_files (day, account_id);
-create index result_files_unreadable on result_files (account_id) where unreadable_since is not null;
+create index result_files_account on result_files (account_id, unreadable_since);
+create index result_files_unreadable on result_files (day) where unreadable_since is not null;
 
 -- Where the results of a check are in a file: `rows` of them from `first_row` on, newest first.
 create table result_file_checks (
