@@ -1,5 +1,5 @@
 import type { Queryable } from './database.ts';
-import { countedColumns, type FiledResults } from './filed-results.ts';
+import type { FiledResults } from './filed-results.ts';
 
 /** Counts the rows of an account in `table`, a constant name of the calling subject. */
 export async function countOfAccount(db: Queryable, table: string, accountId: string): Promise<number> {
@@ -18,6 +18,7 @@ export async function countListed(
   read: (counting: Queryable, page: { limit: number; offset: number }) => Promise<unknown>,
 ): Promise<number | null> {
   let count = 0;
+  let inFiles = 0;
   const counting: Queryable = {
     query: async (sql, parameters) => {
       // Only columns that the order needs are read.
@@ -25,15 +26,22 @@ export async function countListed(
       count = await countRows(db, source, parameters ?? []);
       return [];
     },
-    ...(db.filedResults === undefined ? {} : { filedResults: counted(db, db.filedResults) }),
+    ...(db.filedResults === undefined
+      ? {}
+      : { filedResults: counted(db, db.filedResults, (results) => (inFiles = results)) }),
   };
   await read(counting, { limit: mostCounted + 1, offset: 0 });
+  count += inFiles;
   return count > mostCounted ? null : count;
 }
 
-/** Reads only what counting needs, and from the database itself. */
-const counted = (db: Queryable, files: FiledResults): FiledResults => ({
-  read: (_counting, wanted) => files.read(db, { ...wanted, columns: countedColumns }),
+/** Counts what the files have for the statement, instead of handing it to the statement. They are read from the database itself. */
+const counted = (db: Queryable, files: FiledResults, found: (results: number) => void): FiledResults => ({
+  read: async (_counting, wanted) => {
+    const { count, version } = await files.read(db, { ...wanted, columns: [] });
+    found(count);
+    return { count: 0, columns: [], version };
+  },
   isCurrent: (_counting, wanted, part) => files.isCurrent(db, wanted, part),
 });
 

@@ -53,7 +53,7 @@ export type WantedResults = {
   checkIds: readonly string[];
   /** Results that started within one of these times, ends included; null = no limit. */
   spans: readonly { from: Date | null; to: Date | null }[];
-  /** Columns that the statement uses. The others are null. */
+  /** Columns that the statement uses. The others are null. None = only the number of results is read. */
   columns: readonly ResultColumn[] | 'all';
   /** Which results count for `limit`. The statement has the same conditions. */
   only?: { [C in keyof FilterValues]?: FilterValues[C] | readonly FilterValues[C][] };
@@ -68,8 +68,14 @@ export type WantedResults = {
   leaveOut?: 'damaged' | 'any';
 };
 
-/** Results from files, as rows of `check_results` in JSON, and what tells whether they are still in files. */
-export type FiledPart = { rows: string; version: string };
+/** A column of results from files: the text of an array with a value for each row, or of the one value of all rows. */
+export type FiledColumn = { name: string; isArray: boolean; text: string | null };
+
+/**
+ * Results from files, as columns of `check_results`, and what tells whether they are still in files. `count`: how many they
+ * are. If columns are wanted and there are results, at least one column is an array.
+ */
+export type FiledPart = { count: number; columns: readonly FiledColumn[]; version: string };
 
 /** Runs statements: the database, or a transaction on it. */
 type Statements = {
@@ -88,16 +94,3 @@ export type FiledResults = {
 
 /** The version of a part when there is no file with wanted results. */
 export const noFiles = '';
-
-/** Columns that say which results there are, for statements that only count them. */
-export const countedColumns: readonly ResultColumn[] = [
-  'id',
-  'check_id',
-  'sequence_id',
-  'started_at',
-  'check_type',
-  'run_location',
-  'result_type',
-  'status',
-  'has_failures',
-];

@@ -1,5 +1,5 @@
 import type { Db, Queryable } from './database.ts';
-import { noFiles, type FiledResults, type WantedResults } from './filed-results.ts';
+import type { FiledColumn, FiledResults, WantedResults } from './filed-results.ts';
 
 /** Runs statements over results in the table and in files. */
 
@@ -17,11 +17,34 @@ export function withFiledResults(db: Db, filedResults: FiledResults): Db {
   };
 }
 
-const rowType = `id uuid, check_id uuid, account_id uuid, job_id uuid, lease_token uuid, sequence_id uuid, started_at timestamptz,
-  stopped_at timestamptz, stored_at timestamptz, check_type text, run_location text, result_type text, status text,
-  has_failures boolean, has_errors boolean, is_degraded boolean, over_max_response_time boolean, is_cancelled boolean,
-  response_time double precision, attempts integer, reason jsonb, totals jsonb, body jsonb, body_bytes integer`;
-const columns = rowType.replaceAll(/(\w+) (?:\w+)(?: precision)?(,|$)/g, '$1$2');
+/** The columns of `check_results` that statements read, without `test_session`. */
+const types = {
+  id: 'uuid',
+  check_id: 'uuid',
+  account_id: 'uuid',
+  job_id: 'uuid',
+  lease_token: 'uuid',
+  sequence_id: 'uuid',
+  started_at: 'timestamptz',
+  stopped_at: 'timestamptz',
+  stored_at: 'timestamptz',
+  check_type: 'text',
+  run_location: 'text',
+  result_type: 'text',
+  status: 'text',
+  has_failures: 'boolean',
+  has_errors: 'boolean',
+  is_degraded: 'boolean',
+  over_max_response_time: 'boolean',
+  is_cancelled: 'boolean',
+  response_time: 'double precision',
+  attempts: 'integer',
+  reason: 'jsonb',
+  totals: 'jsonb',
+  body: 'jsonb',
+  body_bytes: 'integer',
+};
+const ofTable = Object.keys(types).join(', ').replace('body_bytes', 'null::integer as body_bytes');
 
 /** How often a statement is repeated because results went to files while it ran. */
 const maxTries = 5;
@@ -41,9 +64,12 @@ export async function queryResults<Row>(
   for (let tries = 1; ; tries++) {
     const part = await filedResults.read(db, wanted);
     const rows =
-      part.version === noFiles
+      part.count === 0
         ? await db.query<Row>(withoutFiles(sql), params)
-        : await db.query<Row>(withFiles(sql, params.length + 1), [...params, part.rows]);
+        : await db.query<Row>(withFiles(sql, params.length, part.columns), [
+            ...params,
+            ...part.columns.map(({ text }) => text),
+          ]);
     // A result that moved meanwhile would be missing or double.
     if (await filedResults.isCurrent(db, wanted, part)) return rows;
     if (tries === maxTries) throw new Error('results kept moving to files while they were read');
@@ -52,13 +78,26 @@ export async function queryResults<Row>(
 
 const withoutFiles = (sql: string) => sql.replaceAll('body_bytes', 'null::integer');
 
-const withFiles = (sql: string, place: number) =>
-  beginning(
+/** `before`: how many parameters the statement has; the columns follow them. */
+function withFiles(sql: string, before: number, columns: readonly FiledColumn[]): string {
+  const arrays: string[] = [];
+  const names: string[] = [];
+  const values = Object.entries(types).map(([name, type]) => {
+    const index = columns.findIndex((column) => column.name === name);
+    const parameter = `$${before + index + 1}::text`;
+    if (index < 0) return `null::${type}`;
+    if (columns[index]?.isArray !== true) return `${parameter}::${type}`;
+    arrays.push(`${parameter}::${type}[]`);
+    names.push(name);
+    return name;
+  });
+  return beginning(
     sql,
     `with check_results as not materialized (
-       select ${columns.replace('body_bytes', 'null::integer as body_bytes')}, test_session from check_results
-       union all select ${columns}, false from jsonb_to_recordset($${place}::jsonb) as filed (${rowType}))`,
+       select ${ofTable}, test_session from check_results
+       union all select ${values.join(', ')}, false from unnest(${arrays.join(', ')}) as filed (${names.join(', ')}))`,
   );
+}
 
 /** The statement with one more common table expression before its own. */
 function beginning(sql: string, first: string): string {

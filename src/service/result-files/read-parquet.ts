@@ -29,11 +29,46 @@ const uuidOf = (bytes: Uint8Array) => {
 
 const parsers = { uuidFromBytes: uuidOf, timestampFromMilliseconds: Number };
 
+/** Columns of a group are read together, with what is between them, up to this size. A bucket takes long for each read. */
+const readTogether = 1024 * 1024;
+
+/** The same file, of which the bytes that these rows and columns need are in memory. */
+async function fetched(
+  file: AsyncBuffer,
+  footer: FileMetaData,
+  { start, end, names }: Wanted,
+): Promise<AsyncBuffer> {
+  let from = Infinity;
+  let to = 0;
+  let row = 0;
+  for (const group of footer.row_groups) {
+    const first = row;
+    row += Number(group.num_rows);
+    if (row <= start || first >= end) continue;
+    for (const { meta_data: column } of group.columns) {
+      if (column === undefined || !(names as readonly string[]).includes(column.path_in_schema.join('.')))
+        continue;
+      const at = Number(column.dictionary_page_offset ?? column.data_page_offset);
+      from = Math.min(from, at);
+      to = Math.max(to, at + Number(column.total_compressed_size));
+    }
+  }
+  if (!(to - from <= readTogether)) return file;
+  const bytes = await file.slice(from, to);
+  return {
+    byteLength: file.byteLength,
+    slice: (a, b = file.byteLength) =>
+      a >= from && b <= to ? bytes.slice(a - from, b - from) : file.slice(a, b),
+  };
+}
+
+type Wanted = { start: number; end: number; names: readonly ResultColumn[] };
+
 /** Reads columns of the rows from `start` (inclusive) to `end` (exclusive). */
 export async function readRows(
   file: AsyncBuffer,
   footer: FileMetaData,
-  { start, end, names }: { start: number; end: number; names: readonly ResultColumn[] },
+  { start, end, names }: Wanted,
 ): Promise<ReadColumns> {
   const read: { [C in ResultColumn]?: (string | number | boolean | null)[] } = {};
   const missing = new Map<string, number>();
@@ -42,7 +77,7 @@ export async function readRows(
     missing.set(name, end - start);
   }
   await parquetRead({
-    file,
+    file: await fetched(file, footer, { start, end, names }),
     metadata: footer,
     columns: [...names],
     rowStart: start,

@@ -16,7 +16,7 @@ import { HttpError } from '../http/errors.ts';
 import { findStretches, noteReadable, type Stretch } from './file-statements.ts';
 import { createOpenFiles, type OpenFiles } from './open-file.ts';
 import { readRows, type ReadColumns } from './read-parquet.ts';
-import { columnsOf, rowWriter } from './row-json.ts';
+import { columnsOf, createFiledValues } from './filed-values.ts';
 
 /** Reads results from files for the statements on results (db/filed-results.ts). */
 
@@ -51,15 +51,15 @@ export function createFiledResults(options: {
     spans.some(({ from }) => from === null || from.getTime() < now() - neverFiledMs);
 
   async function read(db: Queryable, wanted: WantedResults): Promise<FiledPart> {
-    if (!mayBeFiled(wanted)) return { rows: '[]', version: noFiles };
+    if (!mayBeFiled(wanted)) return nothing;
     const leftOut = new Set<string>();
     for (let tries = 1; ; tries++) {
       const stretches = await findStretches(db, wanted);
       const version = versionOf(stretches);
-      if (version === noFiles) return { rows: '[]', version };
+      if (version === noFiles) return nothing;
       try {
         const readable = stretches.filter(({ file }) => !leftOut.has(file.id));
-        return { rows: await rowsOf(open, readable, wanted), version };
+        return { ...(await partOf(open, readable, wanted)), version };
       } catch (error) {
         if (!(error instanceof Unreadable)) throw error;
         // It was replaced or deleted meanwhile.
@@ -96,11 +96,13 @@ const unreadable = ({ file }: Stretch) =>
 const versionOf = (stretches: readonly Stretch[]): string =>
   [...new Set(stretches.map(({ file }) => file.id))].sort().join(',');
 
-async function rowsOf(
+const nothing: FiledPart = { count: 0, columns: [], version: noFiles };
+
+async function partOf(
   open: OpenFiles,
   stretches: readonly Stretch[],
   wanted: WantedResults,
-): Promise<string> {
+): Promise<Omit<FiledPart, 'version'>> {
   const found = cut(await findRows(open, stretches, wanted), wanted);
   if (found.length > maxFiledRows) {
     throw new HttpError(
@@ -108,18 +110,29 @@ async function rowsOf(
       `This needs more than ${maxFiledRows} single results. Ask for a shorter time, or for intervals of whole hours.`,
     );
   }
+  if (wanted.columns.length === 0) return { count: found.length, columns: [] };
   const byStretch = new Map<Stretch, number[]>();
   for (const { stretch, row } of found) {
     const rows = byStretch.get(stretch);
     if (rows === undefined) byStretch.set(stretch, [row]);
     else rows.push(row);
   }
-  const texts = await inBatches(
+  const values = createFiledValues(wanted);
+  await inBatches(
     [...byStretch],
     () => atOnce,
-    ([stretch, rows]) => textsOf(open, stretch, rows, wanted),
+    async ([stretch, rows]) => {
+      const from = rows.reduce((a, b) => Math.min(a, b));
+      const to = rows.reduce((a, b) => Math.max(a, b)) + 1;
+      const read = await readStretch(open, stretch, { from, to, names: columnsOf(wanted) });
+      values.add(
+        stretch.file.accountId,
+        read,
+        rows.map((row) => row - from),
+      );
+    },
   );
-  return `[${texts.flat().join(',')}]`;
+  return { count: found.length, columns: values.columns() };
 }
 
 /** Runs `work` on items, some at a time: `size` says how many the next time. */
@@ -216,20 +229,6 @@ async function matching(open: OpenFiles, stretch: Stretch, wanted: WantedResults
     if (tests.every((test) => test(row))) found.push({ stretch, row, startedAt });
   }
   return found;
-}
-
-async function textsOf(
-  open: OpenFiles,
-  stretch: Stretch,
-  rows: readonly number[],
-  wanted: WantedResults,
-): Promise<string[]> {
-  const from = rows.reduce((a, b) => Math.min(a, b));
-  const to = rows.reduce((a, b) => Math.max(a, b)) + 1;
-  const names: readonly ResultColumn[] = columnsOf(wanted);
-  const read = await readStretch(open, stretch, { from, to, names });
-  const write = rowWriter(wanted);
-  return rows.map((row) => write(stretch.file.accountId, read, row - from));
 }
 
 async function readStretch(

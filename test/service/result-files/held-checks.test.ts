@@ -25,7 +25,7 @@ const runs = 120;
 const never = new AbortController().signal;
 
 describe.each(databases)('held checks with results in files: $name', (database) => {
-  describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
+  describe.skipIf(database.unavailable !== null)('with a database', { timeout: 120_000 }, () => {
     const clock = createClock(start);
     let plain: Db;
     let folder = '';
