@@ -63,6 +63,7 @@ export const cases = {
         publicRateLimit: 0,
         retentionDays: 90,
         artifactRetentionDays: 7,
+        resultFilesAfterDays: 2,
         rollupRetentionDays: 1000,
       },
       caBundle: { existingConfigMap: 'authorities', key: 'all.pem' },

@@ -109,6 +109,7 @@ describe.skipIf(!canRender)('the chart of the service', () => {
       locationSlug: 'berlin',
       rateLimit: 1_000_000,
       retention: { resultDays: 90, artifactDays: 7, rollupDays: 1000 },
+      resultFiles: { afterDays: 2 },
       bucket: {
         bucket: 'monitoring',
         prefix: 'production/',

@@ -33,6 +33,7 @@
 {{- with $settings.artifactRetentionDays }}
 - { name: SERVICE_ARTIFACT_RETENTION_DAYS, value: {{ int . | toString | quote }} }
 {{- end }}
+- { name: SERVICE_RESULT_FILES_AFTER_DAYS, value: {{ int $settings.resultFilesAfterDays | toString | quote }} }
 - { name: SERVICE_ROLLUP_RETENTION_DAYS, value: {{ int $settings.rollupRetentionDays | toString | quote }} }
 {{- if $values.mail.existingSecret }}
 - { name: SMTP_URL_FILE, value: /run/secrets/mail/smtp-url }
