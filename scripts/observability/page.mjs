@@ -1,5 +1,6 @@
 /** docs/metrics.md: all metrics of the catalogues. docs/alert-rules.md: all alerts with their runbooks. */
-import { agentAlerts, serviceAlerts } from './alerts.mjs';
+import { agentAlerts } from './agent-alerts.mjs';
+import { serviceAlerts } from './service-alerts.mjs';
 
 const agentPrefix = 'location_agent_';
 
