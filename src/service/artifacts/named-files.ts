@@ -21,6 +21,7 @@ export type NamedFiles = {
 };
 
 const partSuffix = '.part';
+const isFull = 'the disk for results is full';
 
 /** Stores files below `folder`. */
 export function createNamedFiles(folder: string): NamedFiles {
@@ -29,10 +30,10 @@ export function createNamedFiles(folder: string): NamedFiles {
   async function put(path: string, bytes: Uint8Array): Promise<void> {
     const target = pathOf(path);
     const part = target + partSuffix;
-    await fs.mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    const { bavail, bsize } = await fs.statfs(dirname(target));
-    if (bavail * bsize - bytes.length < reservedBytes) throw new DiskFull('the disk for results is full');
     try {
+      await makeFolders(dirname(path));
+      const { bavail, bsize } = await fs.statfs(dirname(target));
+      if (bavail * bsize - bytes.length < reservedBytes) throw new DiskFull(isFull);
       const handle = await fs.open(part, 'w', 0o600);
       try {
         await handle.writeFile(bytes);
@@ -46,7 +47,17 @@ export function createNamedFiles(folder: string): NamedFiles {
       await parent.sync().finally(() => parent.close());
     } catch (error) {
       await fs.rm(part, { force: true });
-      throw isOutOfSpace(error) ? new DiskFull('the disk for results is full') : error;
+      throw isOutOfSpace(error) ? new DiskFull(isFull) : error;
+    }
+  }
+
+  /** One by one, because `recursive` reports another error if there is no space. */
+  async function makeFolders(path: string): Promise<void> {
+    await fs.mkdir(folder, { recursive: true, mode: 0o700 });
+    let made = folder;
+    for (const name of path.split('/')) {
+      made = join(made, name);
+      await fs.mkdir(made, { mode: 0o700 }).catch(unlessThere);
     }
   }
 
@@ -92,6 +103,10 @@ export function createNamedFiles(folder: string): NamedFiles {
       }
     },
   };
+}
+
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
 }
 
 function nothing(error: NodeJS.ErrnoException): never[] {

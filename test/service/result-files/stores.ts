@@ -19,17 +19,19 @@ export type OpenStore = {
   close: () => Promise<void>;
 };
 
+/** A store in this folder. */
+export async function folderOf(dataDir: string): Promise<OpenStore> {
+  const store = await openArtifactStore({ config: { bucket: null, dataDir }, log: silent });
+  return {
+    store,
+    environment: { SERVICE_DATA_DIR: dataDir },
+    close: () => rm(dataDir, { recursive: true, force: true }),
+  };
+}
+
 const folderStore: TestStore = {
   name: 'folder',
-  open: async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'result-files-'));
-    const store = await openArtifactStore({ config: { bucket: null, dataDir }, log: silent });
-    return {
-      store,
-      environment: { SERVICE_DATA_DIR: dataDir },
-      close: () => rm(dataDir, { recursive: true, force: true }),
-    };
-  },
+  open: async () => folderOf(await mkdtemp(join(tmpdir(), 'result-files-'))),
 };
 
 /** A bucket of a real S3 server. */
