@@ -50,3 +50,12 @@ export function spansOf(range: TimeRange, hours: TimeRange | null, due: readonly
   }
   return { rollups: { ...hours, except: [...due] }, raw };
 }
+
+/** The part of spans before `end`, which is not within an hour that is read from rollups. */
+export function spansBefore({ rollups, raw }: Spans, end: Date): Spans {
+  const earlier = (time: Date) => (time < end ? time : end);
+  return {
+    rollups: rollups === null || rollups.from >= end ? null : { ...rollups, to: earlier(rollups.to) },
+    raw: raw.filter(({ from }) => from < end).map(({ from, to }) => ({ from, to: earlier(to) })),
+  };
+}

@@ -3,7 +3,7 @@ import { bucketSql, bucketValueSql } from '../engine/histogram.ts';
 import { measuredColumns } from './measured-columns.ts';
 import { measuresSql } from './measures.ts';
 import type { TimeRange } from './ranges.ts';
-import type { Spans } from './spans.ts';
+import { spansBefore, type Spans } from './spans.ts';
 import type { Queryable } from '../db/database.ts';
 import { queryResults } from '../db/query-results.ts';
 
@@ -81,19 +81,35 @@ const groupColumn = (groupBy: GroupBy | null, table: string) =>
 
 const quantiles = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
 
+type Figures = Selection & {
+  spans: Spans;
+  origin: Date;
+  intervalSeconds: number | null;
+  withPercentiles: boolean;
+};
+
+/** If some intervals contain no run, so many times as many are looked at the next time. */
+const growth = 4;
+
 /**
  * Computes a page of intervals, oldest first: `limit` intervals that contain a run. Intervals are `intervalSeconds`
- * long and counted from `origin`; null = the whole range is one interval.
+ * long and counted from `origin`; null = the whole range is one interval. Of a long range, only the beginning is read if that
+ * has enough intervals.
  */
-export async function figures(
-  db: Queryable,
-  selection: Selection & {
-    spans: Spans;
-    origin: Date;
-    intervalSeconds: number | null;
-    withPercentiles: boolean;
-  },
-): Promise<FigureRow[]> {
+export async function figures(db: Queryable, selection: Figures): Promise<FigureRow[]> {
+  const { range, spans, origin, intervalSeconds, limit, offset } = selection;
+  if (intervalSeconds === null) return figuresOfSpans(db, selection);
+  const intervalMs = intervalSeconds * 1000;
+  const before = Math.floor((range.from.getTime() - origin.getTime()) / intervalMs);
+  for (let count = offset + limit + 1; ; count *= growth) {
+    const end = new Date(Math.min(origin.getTime() + (before + count) * intervalMs, range.to.getTime()));
+    const rows = await figuresOfSpans(db, { ...selection, spans: spansBefore(spans, end) });
+    const bins = new Set(rows.map(({ bin }) => bin.getTime()));
+    if (bins.size === limit || end.getTime() === range.to.getTime()) return rows;
+  }
+}
+
+async function figuresOfSpans(db: Queryable, selection: Figures): Promise<FigureRow[]> {
   const { checkId, checkType, measures, statuses, groupBy, spans, origin, intervalSeconds, withPercentiles } =
     selection;
   const params: unknown[] = [];
