@@ -20,7 +20,7 @@ import {
   type Stretch,
 } from './file-statements.ts';
 import { forgetDays } from './move-statements.ts';
-import { createOpenFiles } from './open-file.ts';
+import { createOpenFiles, piecesOf, rowsOf } from './open-file.ts';
 import { readRows } from './read-parquet.ts';
 import { noteMissing } from './whole-files.ts';
 import { moveToFile } from './write-file.ts';
@@ -65,7 +65,7 @@ async function withoutDeletedChecks(options: Options, file: ResultFile): Promise
   const { accountId, day } = file;
   let rows;
   try {
-    rows = await rowsOf(files, file, kept);
+    rows = await rowsOfStretches(files, file, kept);
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     // Its turn comes again when it can be read (whole-files.ts); other work must not wait for it.
@@ -76,17 +76,16 @@ async function withoutDeletedChecks(options: Options, file: ResultFile): Promise
   if (await moveToFile({ ...options, accountId, day, rows, take })) await files.remove(pathOf(file));
 }
 
-async function rowsOf(
+async function rowsOfStretches(
   files: NamedFiles,
   file: ResultFile,
   stretches: readonly Stretch[],
 ): Promise<FileRow[]> {
-  const { buffer, footer } = await createOpenFiles(files)(file);
+  const opened = await createOpenFiles(files)(file);
   const rows: FileRow[] = [];
-  for (const { firstRow, rows: count } of stretches) {
-    const end = firstRow + count;
-    const read = await readRows(buffer, footer, { start: firstRow, end, names: columnNames });
-    for (let row = 0; row < count; row++) {
+  for (const piece of stretches.flatMap((stretch) => piecesOf(stretch, opened))) {
+    const read = await readRows(opened, { group: piece.group, rows: rowsOf(piece), names: columnNames });
+    for (let row = 0; row < piece.to - piece.from; row++) {
       const values = columnNames.map((name) => [name, read[name]?.[row] ?? null] as const);
       rows.push(Object.fromEntries(values) as FileRow); // all of its columns
     }

@@ -1,4 +1,4 @@
-import type { ResultColumn } from '../db/filed-results.ts';
+import type { PlainColumn, ResultColumn } from '../db/filed-results.ts';
 
 /** The columns of the files: each is a column of `check_results`, or a part of its body as JSON text. */
 
@@ -50,6 +50,25 @@ export const columns: { readonly [C in ResultColumn]: Column } = {
 };
 
 export const columnNames = Object.keys(columns) as ResultColumn[]; // its own keys
+
+const plain: { readonly [C in PlainColumn]: true } = {
+  started_at: true,
+  stopped_at: true,
+  stored_at: true,
+  check_type: true,
+  run_location: true,
+  result_type: true,
+  status: true,
+  has_failures: true,
+  has_errors: true,
+  is_degraded: true,
+  over_max_response_time: true,
+  is_cancelled: true,
+  response_time: true,
+  attempts: true,
+};
+
+export const isPlain = (name: ResultColumn): name is PlainColumn => Object.hasOwn(plain, name);
 
 /** A row as it is written; null where a column has no value. */
 export type FileRow = { readonly [C in ResultColumn]: string | number | boolean | null };

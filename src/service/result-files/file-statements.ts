@@ -4,7 +4,15 @@ import type { WantedResults } from '../db/filed-results.ts';
 
 /** Statements on the files with results. */
 
-export type ResultFile = { id: string; accountId: string; day: Date; rows: number; bytes: number };
+export type ResultFile = {
+  id: string;
+  accountId: string;
+  day: Date;
+  rows: number;
+  bytes: number;
+  /** Of its footer, in hexadecimal (chunk-digests.ts). */
+  footerDigest: string;
+};
 
 /** Where a file is in the store. Other programs find the files of an account and a day by it. */
 export const pathOf = ({ id, accountId, day }: Pick<ResultFile, 'id' | 'accountId' | 'day'>): string =>
@@ -27,35 +35,29 @@ export type Stretch = {
 type StretchRow = Omit<Stretch, 'file'> & Omit<Stretch['file'], 'rows'> & { fileRows: number };
 
 const stretchColumns = `c.check_id as "checkId", c.newest, c.oldest, c.first_row as "firstRow", c.rows, f.id,
-  f.account_id as "accountId", f.day, f.bytes, f.rows as "fileRows"`;
+  f.account_id as "accountId", f.day, f.bytes, encode(f.footer_digest, 'hex') as "footerDigest", f.rows as "fileRows"`;
 
-const stretchOf = ({ id, accountId, day, bytes, fileRows, ...own }: StretchRow): Stretch => ({
+const stretchOf = ({ id, accountId, day, bytes, footerDigest, fileRows, ...own }: StretchRow): Stretch => ({
   ...own,
-  file: { id, accountId, day, bytes, rows: fileRows },
+  file: { id, accountId, day, bytes, footerDigest, rows: fileRows },
 });
 
 /** Where wanted results are in files, newest first. */
 export async function findStretches(db: Queryable, { checkIds, spans }: WantedResults): Promise<Stretch[]> {
-  const [first] = spans;
-  if (checkIds.length === 0 || first === undefined) return [];
-  const least = (a: Date | null, b: Date | null) => (a === null || b === null ? null : a < b ? a : b);
-  const greatest = (a: Date | null, b: Date | null) => (a === null || b === null ? null : a > b ? a : b);
-  const from = spans.reduce((known, span) => least(known, span.from), first.from);
-  const to = spans.reduce((known, span) => greatest(known, span.to), first.to);
+  if (checkIds.length === 0 || spans.length === 0) return [];
   const rows = await db.query<StretchRow>(
-    `select ${stretchColumns} from result_file_checks c join result_files f on f.id = c.file_id
-     where c.check_id = any($1::uuid[]) and c.newest >= coalesce($2::timestamptz, '-infinity')
-       and c.oldest <= coalesce($3::timestamptz, 'infinity')
+    `with spans as materialized (
+       select coalesce(since, '-infinity') as since, coalesce(until, 'infinity') as until
+       from unnest($2::timestamptz[], $3::timestamptz[]) as span (since, until)
+     )
+     select ${stretchColumns} from result_file_checks c join result_files f on f.id = c.file_id
+     where c.check_id = any($1::uuid[]) and c.newest >= (select min(since) from spans)
+       and c.oldest <= (select max(until) from spans)
+       and exists (select 1 from spans where c.newest >= since and c.oldest <= until)
      order by c.newest desc, c.file_id`,
-    [[...checkIds], from, to],
+    [[...checkIds], spans.map(({ from }) => from), spans.map(({ to }) => to)],
   );
-  return rows
-    .map(stretchOf)
-    .filter(({ newest, oldest }) =>
-      spans.some(
-        (span) => (span.from === null || newest >= span.from) && (span.to === null || oldest <= span.to),
-      ),
-    );
+  return rows.map(stretchOf);
 }
 
 /** All stretches of a file, in its order. */
@@ -75,8 +77,9 @@ export async function insertFile(
   now: Date,
 ): Promise<void> {
   await tx.query(
-    `insert into result_files (id, account_id, day, rows, bytes, created_at) values ($1, $2, $3, $4, $5, $6)`,
-    [file.id, file.accountId, file.day, file.rows, file.bytes, now],
+    `insert into result_files (id, account_id, day, rows, bytes, footer_digest, created_at)
+     values ($1, $2, $3, $4, $5, decode($6, 'hex'), $7)`,
+    [file.id, file.accountId, file.day, file.rows, file.bytes, file.footerDigest, now],
   );
   await tx.query(
     `insert into result_file_checks (file_id, check_id, newest, oldest, first_row, rows)
@@ -109,7 +112,7 @@ export async function noteReadable(
   );
 }
 
-const fileColumns = 'id, account_id as "accountId", day, rows, bytes';
+const fileColumns = `id, account_id as "accountId", day, rows, bytes, encode(footer_digest, 'hex') as "footerDigest"`;
 
 /** Files that are noted as unreadable, those of the last days first; at most `limit`. */
 export async function unreadableFiles(db: Queryable, limit: number): Promise<ResultFile[]> {

@@ -1,44 +1,60 @@
+import { dayMs } from '../../durations.ts';
 import type { FiledColumn, ResultColumn, WantedResults } from '../db/filed-results.ts';
-import { bodyParts, columnNames, columns } from './columns.ts';
-import type { ReadColumns } from './read-parquet.ts';
+import { bodyParts, columnNames, columns, type ColumnKind } from './columns.ts';
+import type { Stretch } from './file-statements.ts';
+import type { ReadColumns, Value } from './read-parquet.ts';
 
 /**
  * Writes rows of files as columns for the database (db/query-results.ts). Arrays take it a tenth of the time that rows in JSON
  * take.
  */
 
-type Value = string | number | boolean | null;
-/** The text of a value, as an element of an array has it without quotes; null = no value. */
-type Writer = (columns: ReadColumns, row: number) => string | null;
+/** Texts of values; null = no value. */
+type Texts = (string | null)[];
 
 const isPart = (name: ResultColumn) => name === 'other' || (bodyParts as readonly string[]).includes(name);
 
-function writerOf(name: ResultColumn): Writer {
-  const { kind } = columns[name];
-  if (kind === 'time')
-    return (read, row) => {
-      const time: Value = read[name]?.[row] ?? null;
-      return time === null ? null : new Date(Number(time)).toISOString();
-    };
-  return (read, row) => {
-    const value: Value = read[name]?.[row] ?? null;
-    return value === null ? null : String(value);
+const two = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, '0'));
+
+/** Writes times as `toISOString` does, several times as fast if many are of the same day. */
+function timeWriter(): (time: number) => string {
+  let day = Number.NaN;
+  let date = '';
+  return (time) => {
+    const ofDay = Math.floor(time / dayMs);
+    if (ofDay !== day) {
+      day = ofDay;
+      date = new Date(day * dayMs).toISOString().slice(0, -'00:00:00.000Z'.length);
+    }
+    const ms = time - day * dayMs;
+    const seconds = Math.floor(ms / 1000);
+    const minutes = Math.floor(seconds / 60);
+    const fraction = String(1000 + (ms % 1000)).slice(1);
+    return `${date}${two[Math.floor(minutes / 60)]}:${two[minutes % 60]}:${two[seconds % 60]}.${fraction}Z`;
   };
 }
 
-function bodyOf(parts: readonly ResultColumn[], maxBytes: number): Writer {
-  return (read, row) => {
-    if (Number(read.body_bytes?.[row] ?? 0) > maxBytes) return null;
-    const fields = parts.flatMap((name) => {
-      const text = read[name]?.[row];
-      if (typeof text !== 'string') return [];
-      // The fields that are no part of their own.
-      return name === 'other'
-        ? [text.slice(text.indexOf('{') + 1, text.lastIndexOf('}'))]
-        : [`"${name}":${text}`];
-    });
-    return `{${fields.join(',')}}`;
-  };
+const writerOf = (kind: ColumnKind): ((value: string | number | boolean) => string) => {
+  if (kind !== 'time') return String;
+  const write = timeWriter();
+  return (value) => write(Number(value));
+};
+
+/** The body of a row. */
+function bodyOf(
+  parts: readonly ResultColumn[],
+  { read, row, maxBytes }: { read: ReadColumns; row: number; maxBytes: number },
+): string | null {
+  if (Number(read.body_bytes?.[row] ?? 0) > maxBytes) return null;
+  const fields = parts.flatMap((name) => {
+    const text = read[name]?.[row];
+    if (typeof text !== 'string') return [];
+    // The fields that are no part of their own.
+    return name === 'other'
+      ? [text.slice(text.indexOf('{') + 1, text.lastIndexOf('}'))]
+      : [`"${name}":${text}`];
+  });
+  return `{${fields.join(',')}}`;
 }
 
 /** The columns that are read for a statement. */
@@ -47,42 +63,66 @@ export const columnsOf = ({ columns: wanted }: Pick<WantedResults, 'columns'>): 
 
 /** Gathers rows, as columns of `check_results`. */
 export type FiledValues = {
-  add: (accountId: string, read: ReadColumns, rows: readonly number[]) => void;
+  /** Adds `count` rows of a stretch. */
+  add: (stretch: Stretch, read: ReadColumns, count: number) => void;
   columns: () => FiledColumn[];
 };
+
+/** Columns whose values may need quotes in an array. */
+const isQuoted = (name: string) => name === 'body' || columns[name as ResultColumn]?.kind === 'text';
 
 export function createFiledValues(wanted: WantedResults): FiledValues {
   const names = columnsOf(wanted);
   const parts = names.filter(isPart);
-  const writers: [string, Writer][] = names
-    .filter((name) => !isPart(name))
-    .map((name) => [name, writerOf(name)]);
-  if (parts.length > 0) writers.push(['body', bodyOf(parts, wanted.maxBodyBytes ?? Infinity)]);
-  const gathered = writers.map(([name, write]) => ({ name, write, values: [] as (string | null)[] }));
-  const accounts: string[] = [];
+  const own = names
+    .filter((name) => !isPart(name) && name !== 'check_id')
+    .map((name) => ({ name, write: writerOf(columns[name].kind), texts: [] as Texts }));
+  const bodies: Texts = [];
+  const ofStretch: { account_id: Texts; check_id: Texts } = { account_id: [], check_id: [] };
+  const repeat = (texts: Texts, text: string, count: number) => {
+    for (let left = count; left > 0; left--) texts.push(text);
+  };
   return {
-    add: (accountId, read, rows) => {
-      for (const { write, values } of gathered) for (const row of rows) values.push(write(read, row));
-      for (let count = rows.length; count > 0; count--) accounts.push(accountId);
+    add: ({ checkId, file }, read, count) => {
+      repeat(ofStretch.account_id, file.accountId, count);
+      repeat(ofStretch.check_id, checkId, count);
+      for (const { name, write, texts } of own) {
+        const values: ArrayLike<Value> = read[name] ?? [];
+        for (let row = 0; row < count; row++) {
+          const value = values[row] ?? null;
+          texts.push(value === null ? null : write(value));
+        }
+      }
+      if (parts.length === 0) return;
+      const maxBytes = wanted.maxBodyBytes ?? Infinity;
+      for (let row = 0; row < count; row++) bodies.push(bodyOf(parts, { read, row, maxBytes }));
     },
-    columns: () => [{ name: 'account_id', values: accounts }, ...gathered].map(columnOf),
+    columns: () => {
+      const all: [string, Texts][] = [
+        ...Object.entries(ofStretch),
+        ...own.map(({ name, texts }): [string, Texts] => [name, texts]),
+        ...(parts.length === 0 ? [] : [['body', bodies] as [string, Texts]]),
+      ];
+      return all.map(columnOf);
+    },
   };
 }
 
-function columnOf({ name, values }: { name: string; values: readonly (string | null)[] }): FiledColumn {
-  const [first = null] = values;
-  if (name !== rowCounter && values.every((value) => value === first))
+function columnOf([name, texts]: [string, Texts]): FiledColumn {
+  const [first = null] = texts;
+  if (name !== rowCounter && texts.every((text) => text === first))
     return { name, isArray: false, text: first };
-  return { name, isArray: true, text: `{${values.map(quoted).join(',')}}` };
+  const elements = isQuoted(name) ? texts.map(quoted) : texts.map((text) => text ?? 'NULL');
+  return { name, isArray: true, text: `{${elements.join(',')}}` };
 }
 
 /** A column that is an array also if all values are the same, because arrays say how many rows there are. */
 const rowCounter = 'started_at';
 
-/** Numbers, times, ids and simple words need no quotes. */
+/** Simple words need no quotes. */
 const simple = /^[\w.:+-]+$/;
-const quoted = (value: string | null): string => {
-  if (value === null) return 'NULL';
-  if (value.length <= 40 && simple.test(value) && value.toUpperCase() !== 'NULL') return value;
-  return `"${value.replaceAll('\\', '\\\\').replaceAll('"', String.raw`\"`)}"`;
+const quoted = (text: string | null): string => {
+  if (text === null) return 'NULL';
+  if (text.length <= 40 && simple.test(text) && text.toUpperCase() !== 'NULL') return text;
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', String.raw`\"`)}"`;
 };

@@ -1,108 +1,134 @@
 import { gunzipSync } from 'node:zlib';
-import { parquetMetadataAsync, parquetRead, type AsyncBuffer, type FileMetaData } from 'hyparquet';
+import { parquetRead, type AsyncBuffer } from 'hyparquet';
 import type { ResultColumn } from '../db/filed-results.ts';
-import { columns } from './columns.ts';
+import { verifyColumn } from './chunk-digests.ts';
+import { columns, type ColumnKind } from './columns.ts';
+import type { OpenFile } from './open-file.ts';
 
 /** Reads rows of the files that write-parquet.ts writes. */
 
-/** Most footers are smaller, and then one read brings it. */
-const footerBytes = 64 * 1024;
+export type Value = string | number | boolean | null;
 
 /** The value of a column in each of the rows that were read, in the order of the file. Times are milliseconds. */
-export type ReadColumns = { readonly [C in ResultColumn]?: readonly (string | number | boolean | null)[] };
-
-/** The description at the end of a file. Rejects if it is not such a file, or not complete. */
-export async function readFooter(file: AsyncBuffer, rows: number): Promise<FileMetaData> {
-  const footer = await parquetMetadataAsync(file, {
-    initialFetchSize: Math.min(footerBytes, file.byteLength),
-  });
-  if (Number(footer.num_rows) !== rows) throw new Error(`it has ${footer.num_rows} rows instead of ${rows}`);
-  return footer;
-}
-
-const compressors = { GZIP: (bytes: Uint8Array) => new Uint8Array(gunzipSync(bytes)) };
-
-const uuidOf = (bytes: Uint8Array) => {
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-};
-
-const parsers = { uuidFromBytes: uuidOf, timestampFromMilliseconds: Number };
+export type ReadColumns = { readonly [C in ResultColumn]?: ArrayLike<Value> };
 
 /** Columns of a group are read together, with what is between them, up to this size. A bucket takes long for each read. */
 const readTogether = 1024 * 1024;
 
-/** The same file, of which the bytes that these rows and columns need are in memory. */
-async function fetched(
-  file: AsyncBuffer,
-  footer: FileMetaData,
-  { start, end, names }: Wanted,
-): Promise<AsyncBuffer> {
-  let from = Infinity;
-  let to = 0;
-  let row = 0;
-  for (const group of footer.row_groups) {
-    const first = row;
-    row += Number(group.num_rows);
-    if (row <= start || first >= end) continue;
-    for (const { meta_data: column } of group.columns) {
-      if (column === undefined || !(names as readonly string[]).includes(column.path_in_schema.join('.')))
-        continue;
-      const at = Number(column.dictionary_page_offset ?? column.data_page_offset);
-      from = Math.min(from, at);
-      to = Math.max(to, at + Number(column.total_compressed_size));
-    }
-  }
-  if (!(to - from <= readTogether)) return file;
-  const bytes = await file.slice(from, to);
+type Part = { from: number; to: number; bytes: Uint8Array };
+
+/** The same file, with the undamaged bytes of these columns of a group in memory. */
+async function fetched(file: OpenFile, group: number, names: readonly ResultColumn[]): Promise<AsyncBuffer> {
+  const wanted: readonly string[] = names;
+  const chunks = (file.footer.row_groups[group]?.columns ?? []).flatMap(({ meta_data: column }, index) => {
+    if (column === undefined || !wanted.includes(column.path_in_schema.join('.'))) return [];
+    const from = Number(column.dictionary_page_offset ?? column.data_page_offset);
+    return [{ index, from, to: from + Number(column.total_compressed_size) }];
+  });
+  const from = chunks.reduce((least, chunk) => Math.min(least, chunk.from), Infinity);
+  const to = chunks.reduce((most, chunk) => Math.max(most, chunk.to), 0);
+  const ranges = to - from <= readTogether ? [{ from, to }] : chunks;
+  const parts = await Promise.all(
+    ranges.map(async (range): Promise<Part> => ({ ...range, bytes: await file.slice(range.from, range.to) })),
+  );
+  const inMemory = (start: number, end: number) => {
+    const part = parts.find((one) => start >= one.from && end <= one.to);
+    if (part === undefined) throw new Error(`bytes ${start} to ${end} were not fetched`);
+    return part.bytes.subarray(start - part.from, end - part.from);
+  };
+  for (const { index, ...range } of chunks)
+    verifyColumn(file.footer, { group, column: index, bytes: inMemory(range.from, range.to) });
   return {
-    byteLength: file.byteLength,
-    slice: (a, b = file.byteLength) =>
-      a >= from && b <= to ? bytes.slice(a - from, b - from) : file.slice(a, b),
+    byteLength: to,
+    // A copy, which has a buffer of its own.
+    slice: (start, end = to) => new Uint8Array(inMemory(start, end)).buffer,
   };
 }
 
-type Wanted = { start: number; end: number; names: readonly ResultColumn[] };
+const compressors = { GZIP: (bytes: Uint8Array) => new Uint8Array(gunzipSync(bytes)) };
 
-/** Reads columns of the rows from `start` (inclusive) to `end` (exclusive). */
+const same = <Stored>(stored: Stored) => stored;
+/** Values are left as they are stored, because most of them are not needed. */
+const parsers = { uuidFromBytes: same, stringFromBytes: same, timestampFromMilliseconds: same };
+
+type Chunk = { from: number; values: ArrayLike<unknown> };
+
+/** Reads columns of some rows of a group, which are counted from its beginning and in ascending order. */
 export async function readRows(
-  file: AsyncBuffer,
-  footer: FileMetaData,
-  { start, end, names }: Wanted,
+  file: OpenFile,
+  { group, rows, names }: { group: number; rows: readonly number[]; names: readonly ResultColumn[] },
 ): Promise<ReadColumns> {
-  const read: { [C in ResultColumn]?: (string | number | boolean | null)[] } = {};
-  const missing = new Map<string, number>();
-  for (const name of names) {
-    read[name] = Array.from<null>({ length: end - start }).fill(null);
-    missing.set(name, end - start);
-  }
+  const [first] = rows;
+  const last = rows.at(-1);
+  if (first === undefined || last === undefined || names.length === 0) return {};
+  const start = file.footer.row_groups
+    .slice(0, group)
+    .reduce((sum, { num_rows: count }) => sum + Number(count), 0);
+  const chunks = new Map<string, Chunk[]>(names.map((name) => [name, []]));
   await parquetRead({
-    file: await fetched(file, footer, { start, end, names }),
-    metadata: footer,
+    file: await fetched(file, group, names),
+    metadata: file.footer,
     columns: [...names],
-    rowStart: start,
-    rowEnd: end,
+    rowStart: start + first,
+    rowEnd: start + last + 1,
     compressors,
     parsers,
-    onChunk: ({ columnName, columnData, rowStart }) => {
-      const values = read[columnName as ResultColumn]; // of `names`
-      if (values === undefined) return;
-      const from = Math.max(start, rowStart);
-      const to = Math.min(end, rowStart + columnData.length);
-      for (let row = from; row < to; row++) values[row - start] = valueOf(columnData[row - rowStart]);
-      missing.set(columnName, (missing.get(columnName) ?? 0) - Math.max(0, to - from));
-    },
+    onChunk: ({ columnName, columnData, rowStart }) =>
+      chunks.get(columnName)?.push({ from: rowStart - start, values: columnData }),
   });
-  for (const [name, rows] of missing) if (rows !== 0) throw new Error(`${rows} rows of ${name} are missing`);
-  for (const name of names) {
-    if (columns[name].isRequired && read[name]?.includes(null) === true)
-      throw new Error(`a row has no ${name}`);
-  }
-  return read;
+  return Object.fromEntries(names.map((name) => [name, valuesOf(name, chunks.get(name) ?? [], rows)]));
 }
 
-function valueOf(value: unknown): string | number | boolean | null {
-  if (value === undefined || value === null) return null;
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
-  throw new Error('a value has an unexpected type');
+function valuesOf(name: ResultColumn, chunks: readonly Chunk[], rows: readonly number[]): Value[] {
+  const { kind, isRequired } = columns[name];
+  const read = readers[kind]();
+  let index = 0;
+  return rows.map((row) => {
+    let chunk = chunks[index];
+    while (chunk !== undefined && row >= chunk.from + chunk.values.length) chunk = chunks[++index];
+    if (chunk === undefined || row < chunk.from) throw new Error(`row ${row} of ${name} is missing`);
+    const stored = chunk.values[row - chunk.from];
+    if (stored !== undefined && stored !== null) return read(stored);
+    if (isRequired) throw new Error(`a row has no ${name}`);
+    return null;
+  });
 }
+
+/** Reads a stored value. A reader is for one column, in which the same text is read once. */
+type Reader = (stored: unknown) => Value;
+
+const textReader = (textOf: (bytes: Buffer) => string) => (): Reader => {
+  const known = new Map<unknown, string>();
+  return (stored) => {
+    const text = known.get(stored);
+    if (text !== undefined) return text;
+    if (!(stored instanceof Uint8Array)) throw unexpected();
+    const read = textOf(Buffer.from(stored.buffer, stored.byteOffset, stored.length));
+    known.set(stored, read);
+    return read;
+  };
+};
+
+const uuidOf = (bytes: Buffer) => {
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+};
+
+const ofType = (type: 'number' | 'boolean') => (): Reader => (stored) => {
+  if (typeof stored !== type) throw unexpected();
+  return stored as number | boolean; // its type was just tested
+};
+
+const readers: { readonly [K in ColumnKind]: () => Reader } = {
+  uuid: textReader(uuidOf),
+  text: textReader((bytes) => bytes.toString('utf8')),
+  time: () => (stored) => {
+    if (typeof stored !== 'bigint') throw unexpected();
+    return Number(stored);
+  },
+  flag: ofType('boolean'),
+  real: ofType('number'),
+  count: ofType('number'),
+};
+
+const unexpected = () => new Error('a value has an unexpected type');

@@ -12,7 +12,7 @@ import {
   unreadableFiles,
   type ResultFile,
 } from './file-statements.ts';
-import { createOpenFiles } from './open-file.ts';
+import { createOpenFiles, piecesOf, rowsOf } from './open-file.ts';
 import { readRows } from './read-parquet.ts';
 
 /** Notes which files with results cannot be read. Statements note those that they need (read-results.ts). */
@@ -30,9 +30,11 @@ const zeroId = '00000000-0000-0000-0000-000000000000';
 export async function readUnreadableAgain({ db, files, log }: Omit<Options, 'now'>): Promise<void> {
   for (const file of await unreadableFiles(db, readAgain)) {
     try {
-      const { buffer, footer } = await createOpenFiles(files)(file);
-      for (const { firstRow, rows } of await stretchesOfFile(db, file.id))
-        await readRows(buffer, footer, { start: firstRow, end: firstRow + rows, names: columnNames });
+      const opened = await createOpenFiles(files)(file);
+      for (const stretch of await stretchesOfFile(db, file.id)) {
+        for (const piece of piecesOf(stretch, opened))
+          await readRows(opened, { group: piece.group, rows: rowsOf(piece), names: columnNames });
+      }
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       continue;

@@ -30,8 +30,8 @@ type Options = {
  */
 export async function moveToFile({ db, files, now, accountId, day, rows, take }: Options): Promise<boolean> {
   const began = now();
-  const bytes = await writeParquet(rows, accountId);
-  const file = { id: uuidv7(began), accountId, day, rows: rows.length, bytes: bytes.length };
+  const { bytes, footerDigest } = await writeParquet(rows, accountId);
+  const file = { id: uuidv7(began), accountId, day, rows: rows.length, bytes: bytes.length, footerDigest };
   await files.put(pathOf(file), bytes);
   let isDone = false;
   try {

@@ -1,12 +1,15 @@
 import { gzipSync } from 'node:zlib';
 import { ByteWriter, ParquetWriter, type ColumnSource } from 'hyparquet-writer';
-import type { SchemaElement } from 'hyparquet';
+import type { KeyValue, SchemaElement } from 'hyparquet';
+import { digestEntry, footerDigestOf } from './chunk-digests.ts';
 import { columnNames, columns, type ColumnKind, type FileRow } from './columns.ts';
 
 /** Writes results as a Parquet file. Every reader knows GZIP, and it has a checksum of its own. */
 
 /** Rows of a group. One check's day of one-minute runs is one group, which readers read as a whole. */
 const groupRows = 1_500;
+/** Bytes of values in a page, before compression. To read a few rows, only their pages are decompressed. */
+const pageBytes = 32 * 1024;
 const gzipLevel = 5;
 
 const elements: { readonly [K in ColumnKind]: Partial<SchemaElement> } = {
@@ -48,16 +51,20 @@ export function groupStarts(rows: readonly Pick<FileRow, 'check_id'>[]): number[
   return starts;
 }
 
+/** A file, and the digest by which damage of it is noticed. */
+export type WrittenFile = { bytes: Uint8Array; footerDigest: string };
+
 /** The file with these rows, sorted by check and newest first. Other work of the process runs between its groups. */
-export async function writeParquet(rows: readonly FileRow[], accountId: string): Promise<Uint8Array> {
+export async function writeParquet(rows: readonly FileRow[], accountId: string): Promise<WrittenFile> {
   const writer = new ByteWriter(64 * 1024);
+  const entries: KeyValue[] = [{ key: 'account_id', value: accountId }];
   const file = new ParquetWriter({
     writer,
     schema,
     codec: 'GZIP',
     compressors: { GZIP: (bytes) => gzipSync(bytes, { level: gzipLevel }) },
     statistics: false,
-    kvMetadata: [{ key: 'account_id', value: accountId }],
+    kvMetadata: entries,
     createdBy: 'location-agent',
   });
   const starts = groupStarts(rows);
@@ -76,11 +83,22 @@ export async function writeParquet(rows: readonly FileRow[], accountId: string):
         };
       }),
       rowGroupSize: group.length,
+      pageSize: pageBytes,
     });
     await new Promise(setImmediate);
   }
+  const columnBytes = writer.getBytes();
+  const written = file.row_groups.flatMap((group) =>
+    group.columns.map(({ file_offset: offset, meta_data: column }) =>
+      columnBytes.subarray(Number(offset), Number(offset) + Number(column?.total_compressed_size)),
+    ),
+  );
+  // The writer puts these entries into the footer.
+  entries.push(digestEntry(written));
   await file.finish();
-  return writer.getBytes();
+  const bytes = writer.getBytes();
+  const length = Buffer.from(bytes.buffer, bytes.byteOffset + bytes.length - 8).readUInt32LE();
+  return { bytes, footerDigest: footerDigestOf(bytes.subarray(bytes.length - 8 - length)) };
 }
 
 function toFile(kind: ColumnKind, value: FileRow[keyof FileRow]): unknown {

@@ -6,20 +6,12 @@ import { serviceCheckTypes } from '../../../src/service/checks/types/table.ts';
 import { databases } from '../../helpers/service/database.ts';
 import type { Run } from '../../helpers/service/stored-results.ts';
 import { filesBench, oldDay, start } from './files-bench.ts';
+import { numbersFrom } from './numbers.ts';
 
 /**
  * Every list, report and single result answers the same bytes before and after results move to files. Measured values are
  * multiples of powers of two, whose sums are the same in any order.
  */
-
-/** Pseudo-random numbers from 0 to 1, the same in each run. */
-function numbersFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
-}
 
 const places = ['eu-west-1', 'us-east-1', 'ap-south-1'];
 

@@ -6,6 +6,8 @@ create table result_files (
   day timestamptz not null,
   rows integer not null,
   bytes integer not null,
+  -- SHA-256 of its footer, which has the digests of all its columns.
+  footer_digest bytea not null,
   created_at timestamptz not null,
   -- Since when it cannot be read; null = it can, as far as is known.
   unreadable_since timestamptz
