@@ -20,6 +20,7 @@ import { moveOldResults } from '../src/service/result-files/move-results.ts';
 import { createFiledResults } from '../src/service/result-files/read-results.ts';
 import { postgresBinaries, startPostgres } from '../test/helpers/service/postgres.ts';
 import { fillMonth, key } from './lib/filed-month.ts';
+import { treeCpuMs } from './lib/processes.ts';
 
 /**
  * 30 days of one check (43,200 results, one a minute) among others, in files: answers of analytics and of lists over HTTP, on
@@ -44,7 +45,7 @@ type Figures = {
   answers: Record<string, Answer>;
 };
 
-/** `processor`: milliseconds of processor time of this process for an answer, on the average. */
+/** `processor`: milliseconds of processor time for an answer, on the average, of this process and the server of the database. */
 type Answer = { median: number; slowest: number; processor: number };
 
 function questionsOf(checkId: string, { now, resultId }: { now: number; resultId: string }): Question[] {
@@ -75,7 +76,17 @@ function questionsOf(checkId: string, { now, resultId }: { now: number; resultId
   ];
 }
 
-async function run(database: Db, folder: string): Promise<Figures> {
+/** Processor time so far, in milliseconds, of this process and of a database server with its children. */
+function processorMs(server: number | null): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000 + (server === null ? 0 : treeCpuMs(server));
+}
+
+/** `server`: the process of the database server; null = the embedded database. */
+async function run(
+  database: Db,
+  { folder, server }: { folder: string; server: number | null },
+): Promise<Figures> {
   await migrate(database);
   const now = Date.now();
   const files = createNamedFiles(folder);
@@ -93,7 +104,7 @@ async function run(database: Db, folder: string): Promise<Figures> {
   );
   if (db.kind === 'embedded') await createVacuum({ db, log }).tick();
   const questions = questionsOf(checkId, { now, resultId: some?.id ?? '' });
-  const before = await answersOf(db, { questions, background, now, from: 'table' });
+  const before = await answersOf(db, { questions, background, now, server, from: 'table' });
   const began = process.cpuUsage();
   const moved = await moveOldResults(
     { db: database, files, now: () => now, log, afterDays: 1 },
@@ -105,7 +116,7 @@ async function run(database: Db, folder: string): Promise<Figures> {
   );
   if (moved === 0 || sizes?.rows !== moved)
     throw new Error(`${moved} results moved, ${sizes?.rows} in files`);
-  const answers = await answersOf(db, { questions, background, now, from: 'files' });
+  const answers = await answersOf(db, { questions, background, now, server, from: 'files' });
   await background.stop();
   const bytesPerResult = shown(sizes.bytes / sizes.rows);
   const moveMsPerThousand = shown((user + system) / moved);
@@ -121,8 +132,15 @@ async function answersOf(
     questions,
     background,
     now,
+    server,
     from,
-  }: { questions: readonly Question[]; background: Background; now: number; from: 'table' | 'files' },
+  }: {
+    questions: readonly Question[];
+    background: Background;
+    now: number;
+    server: number | null;
+    from: 'table' | 'files';
+  },
 ): Promise<Figures['answers']> {
   const app = await buildApp({ db, encryption: createEncryption('bench'), now: () => now, background });
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -130,7 +148,7 @@ async function answersOf(
   const answers: Figures['answers'] = {};
   for (const [name, , path] of questions) {
     const times: number[] = [];
-    let began = process.cpuUsage();
+    let began = processorMs(server);
     for (let round = 0; round <= rounds; round++) {
       const started = performance.now();
       const answer = await fetch(base + path, { headers: { authorization: `Bearer ${key}` } });
@@ -138,11 +156,10 @@ async function answersOf(
       if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${text}`);
       // The first answer reads the ends of the files.
       if (round > 0) times.push(performance.now() - started);
-      else began = process.cpuUsage();
+      else began = processorMs(server);
     }
     times.sort((a, b) => a - b);
-    const { user, system } = process.cpuUsage(began);
-    const processor = shown((user + system) / 1000 / rounds);
+    const processor = shown((processorMs(server) - began) / rounds);
     const figures = { median: shown(times[rounds >> 1]), slowest: shown(times.at(-1)), processor };
     answers[name] = figures;
     console.log(
@@ -161,7 +178,7 @@ async function main(): Promise<void> {
     options.includes(kind) || !(options.includes('embedded') || options.includes('server'));
   if (isAsked('embedded')) {
     const embedded = await openDatabase({ databaseUrl: null, dataDir: join(dataDir, 'database') });
-    figures['embedded'] = await run(embedded, join(dataDir, 'embedded'));
+    figures['embedded'] = await run(embedded, { folder: join(dataDir, 'embedded'), server: null });
     await embedded.close();
   }
   const binaries = await postgresBinaries();
@@ -171,7 +188,7 @@ async function main(): Promise<void> {
   } else {
     const postgres = await startPostgres(binaries);
     const db = await openDatabase({ databaseUrl: new Secret(postgres.url('postgres')), dataDir: '' });
-    figures['server'] = await run(db, join(dataDir, 'server'));
+    figures['server'] = await run(db, { folder: join(dataDir, 'server'), server: postgres.pid() });
     await db.close();
     await postgres.stop();
   }
