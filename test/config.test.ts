@@ -185,3 +185,31 @@ test('suite installers get proxies by both names, authorities, registry and down
   expect(JSON.stringify(installEnvironment)).not.toContain('lower');
   expect(readAgentSettings({}).installEnvironment).toEqual({});
 });
+
+describe('results are in files after', () => {
+  const afterDays = (env: Record<string, string>) => readServiceConfig(env).resultFiles.afterDays;
+  const server = {
+    DATABASE_URL: 'postgres://user:word@db.example/monitoring',
+    SERVICE_ENCRYPTION_KEY: '0123456789abcdef',
+  };
+  const bucket = {
+    SERVICE_ARTIFACT_STORE: 's3://monitoring/staging',
+    S3_REGION: 'eu-central-1',
+    S3_ACCESS_KEY_ID: 'id',
+    S3_SECRET_ACCESS_KEY: 'key',
+  };
+
+  test('a day, where every process reaches the same store', () => {
+    expect(afterDays({})).toBe(1);
+    expect(afterDays({ ...server, ...bucket })).toBe(1);
+  });
+
+  test('no time, if a folder beside a database server may not be shared', () => {
+    expect(afterDays(server)).toBe(0);
+  });
+
+  test('the configured days, or never', () => {
+    expect(afterDays({ SERVICE_RESULT_FILES_AFTER_DAYS: '0' })).toBe(0);
+    expect(afterDays({ ...server, SERVICE_RESULT_FILES_AFTER_DAYS: '7' })).toBe(7);
+  });
+});

@@ -6,12 +6,15 @@ export type ResultFilesConfig = {
   readonly afterDays: number;
 };
 
-const defaultDays = 0;
+const defaultDays = 1;
 const maxDays = 3650;
 
-/** Throws FatalError (78). */
-export function readResultFiles(env: Environment): ResultFilesConfig {
+/**
+ * `isShared`: every process that reads results reaches the same store, and keeps it. Of a folder next to a database server that
+ * is not known, so results leave that database only if it is configured. Throws FatalError (78).
+ */
+export function readResultFiles(env: Environment, { isShared }: { isShared: boolean }): ResultFilesConfig {
   return Object.freeze({
-    afterDays: integer(env, 'SERVICE_RESULT_FILES_AFTER_DAYS', defaultDays, 0, maxDays),
+    afterDays: integer(env, 'SERVICE_RESULT_FILES_AFTER_DAYS', isShared ? defaultDays : 0, 0, maxDays),
   });
 }

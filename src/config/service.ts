@@ -80,6 +80,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
   if (apiKey !== null && !/^[\x21-\x7e]{8,200}$/.test(apiKey.reveal())) {
     fail('SERVICE_API_KEY must have 8 to 200 letters, digits and punctuation marks, without spaces');
   }
+  const bucket = readStorage(env);
   return Object.freeze({
     host: text(env, 'SERVICE_HOST') ?? '127.0.0.1',
     port: integer(env, 'SERVICE_PORT', 4400, 0, 65_535),
@@ -97,8 +98,8 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     publicPages: readPublicPages(env),
     notifications: readNotificationConfig(env),
     retention: readRetention(env),
-    resultFiles: readResultFiles(env),
-    bucket: readStorage(env),
+    resultFiles: readResultFiles(env, { isShared: databaseUrl === null || bucket !== null }),
+    bucket,
     analysis: readAnalysisConfig(env),
   });
 }
