@@ -1,7 +1,7 @@
 import type { Fields } from '../../json-values.ts';
 import { certificateExpiryOf } from '../../protocol/certificate-expiry.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
-import { wholeBody } from '../results/bases.ts';
+import { wholeBody } from '../db/whole-body.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** The fields of a result that alerts show, read without the rest of its body. */

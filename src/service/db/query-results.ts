@@ -42,6 +42,7 @@ const types = {
   reason: 'jsonb',
   totals: 'jsonb',
   body: 'jsonb',
+  base_id: 'uuid',
   body_bytes: 'integer',
 };
 const ofTable = Object.keys(types).join(', ').replace('body_bytes', 'null::integer as body_bytes');

@@ -4,7 +4,7 @@ import type { PlainColumn, ResultColumn } from '../db/filed-results.ts';
 
 export type ColumnKind = 'uuid' | 'time' | 'text' | 'flag' | 'real' | 'count';
 
-/** `sql`: over `r`, a row of `check_results`. Times are milliseconds since the epoch. */
+/** `sql`: over `r`, a row of `check_results`, and `whole.body`, its body. Times are milliseconds since the epoch. */
 type Column = { readonly kind: ColumnKind; readonly isRequired: boolean; readonly sql: string };
 
 const of = (kind: ColumnKind, name: string, isRequired = true): Column => ({
@@ -16,7 +16,10 @@ const json = (sql: string): Column => ({ kind: 'text', isRequired: false, sql: `
 
 export const bodyParts = ['assertions', 'timings', 'details', 'artifacts', 'log'] as const;
 
-const others = `r.body - '{${bodyParts.join(',')}}'::text[]`;
+const others = `whole.body - '{${bodyParts.join(',')}}'::text[]`;
+
+/** Of a body of which only the difference from another one is stored, the size of all of it. */
+const storedBytes = 'pg_column_size(case when r.base_id is null then r.body else whole.body end)';
 
 export const columns: { readonly [C in ResultColumn]: Column } = {
   id: of('uuid', 'id'),
@@ -40,13 +43,13 @@ export const columns: { readonly [C in ResultColumn]: Column } = {
   attempts: of('count', 'attempts'),
   reason: json('r.reason'),
   totals: json('r.totals'),
-  assertions: json(`r.body->'assertions'`),
-  timings: json(`r.body->'timings'`),
-  details: json(`r.body->'details'`),
-  artifacts: json(`r.body->'artifacts'`),
-  log: json(`r.body->'log'`),
+  assertions: json(`whole.body->'assertions'`),
+  timings: json(`whole.body->'timings'`),
+  details: json(`whole.body->'details'`),
+  artifacts: json(`whole.body->'artifacts'`),
+  log: json(`whole.body->'log'`),
   other: json(`nullif(${others}, '{}'::jsonb)`),
-  body_bytes: { kind: 'count', isRequired: true, sql: 'pg_column_size(r.body)' },
+  body_bytes: { kind: 'count', isRequired: true, sql: storedBytes },
 };
 
 export const columnNames = Object.keys(columns) as ResultColumn[]; // its own keys

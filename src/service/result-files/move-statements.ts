@@ -1,6 +1,7 @@
 import { dayMs } from '../../durations.ts';
 import { sqlTypesWhere } from '../checks/types/table.ts';
 import type { Db, Queryable } from '../db/database.ts';
+import { wholeBody } from '../db/whole-body.ts';
 import { columnNames, columns, type FileRow } from './columns.ts';
 
 /** Statements that move results out of `check_results`. */
@@ -79,6 +80,9 @@ export async function forgetDays(db: Queryable, before: Date): Promise<void> {
   await db.query('delete from result_file_days where day < $1', [before]);
 }
 
+/** About what a base adds to the difference that is stored. */
+const baseBytes = 2_048;
+
 export type CheckShare = { accountId: string; checkId: string; rows: number; bytes: number };
 
 /** How many results of a day may move, by account and check, in this order. `bytes`: of their stored bodies. */
@@ -88,7 +92,7 @@ export async function sharesOfDay(
 ): Promise<CheckShare[]> {
   return db.query<CheckShare>(
     `select r.account_id as "accountId", r.check_id as "checkId", count(*)::float8 as rows,
-       sum(pg_column_size(r.body))::float8 as bytes
+       sum(pg_column_size(r.body) + case when r.base_id is null then 0 else ${baseBytes} end)::float8 as bytes
      from check_results r where ${mayMove} group by 1, 2 order by 1, 2`,
     [day, nextDay(day), new Date(now - tracesMs)],
   );
@@ -104,7 +108,8 @@ export async function readMoving(
 ): Promise<MovingRow[]> {
   return db.query<MovingRow>(
     `select ${columnNames.map((name) => `${columns[name].sql} as ${name}`).join(', ')}, r.xmin::text as version
-     from check_results r where r.check_id = any($5::uuid[]) and r.account_id = $4 and ${mayMove} and ${bodyMayMove}
+     from check_results r cross join lateral (select ${wholeBody('r.')} as body offset 0) as whole
+     where r.check_id = any($5::uuid[]) and r.account_id = $4 and ${mayMove} and ${bodyMayMove}
      order by r.check_id, r.started_at desc, r.id desc limit $6`,
     [
       options.day,

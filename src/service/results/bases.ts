@@ -102,6 +102,3 @@ export async function insertBases(tx: Queryable, bases: readonly Base[]): Promis
     ],
   );
 }
-
-/** SQL: the whole body of a result, also if only its difference from a base is stored. `r`: with a dot, or empty. */
-export const wholeBody = (r = '') => `whole_body(${r}body, ${r}base_id, ${r}started_at)`;

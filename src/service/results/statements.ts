@@ -2,7 +2,7 @@ import type { SuiteTotals } from './suite-totals.ts';
 import type { Queryable } from '../db/database.ts';
 import type { WantedResults } from '../db/filed-results.ts';
 import { queryResults } from '../db/query-results.ts';
-import { wholeBody } from './bases.ts';
+import { wholeBody } from '../db/whole-body.ts';
 
 /**
  * Statements on results for the public API. The partitions are by started_at, so every statement limits it if

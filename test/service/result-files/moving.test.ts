@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dayMs, hourMs } from '../../../src/durations.ts';
 import type { NamedFiles } from '../../../src/service/artifacts/named-files.ts';
 import type { Db } from '../../../src/service/db/database.ts';
+import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { cleanResultFiles, sweepResultFiles } from '../../../src/service/result-files/clean-up.ts';
 import { silent } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
@@ -36,6 +37,36 @@ describe.each(places)('moving results to files ($database.name, $store.name)', (
       expect(await bench.inFiles(checkId)).toBe(149);
       // A day is looked at once a day.
       expect(await bench.move()).toBe(0);
+    });
+
+    test('results that share a base with others move as a whole', async () => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const checkId = await bench.create('URL');
+      const details = {
+        request: { url: 'https://shop.example/' },
+        response: { status: 200, body: 'x'.repeat(500) },
+      };
+      await bench.store(
+        checkId,
+        minutes(120).map((run, index) => ({ ...run, details, timings: { total: index } })),
+      );
+      const before = await listed(checkId);
+      const base = uuidv7(oldDay);
+      await bench.plain.query(
+        `insert into result_bases (id, started_at, body) select $2, $3, body from check_results
+         where check_id = $1 order by started_at limit 1`,
+        [checkId, base, new Date(oldDay)],
+      );
+      await bench.plain.query(
+        `update check_results set base_id = $2, body = jsonb_build_object('timings', body->'timings') where check_id = $1`,
+        [checkId, base],
+      );
+      expect(await listed(checkId)).toEqual(before);
+      expect(await bench.move()).toBe(120);
+      await bench.plain.query('delete from result_bases');
+      expect(await listed(checkId)).toEqual(before);
+      expect(before.text).toContain('x'.repeat(500));
     });
 
     test('a move that breaks off before or in its transaction loses and doubles nothing', async () => {

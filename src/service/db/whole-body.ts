@@ -1,0 +1,2 @@
+/** SQL: the whole body of a result, also if only its difference from a base is stored. `r`: with a dot, or empty. */
+export const wholeBody = (r = '') => `whole_body(${r}body, ${r}base_id, ${r}started_at)`;
