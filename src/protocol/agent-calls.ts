@@ -5,6 +5,8 @@
 
 /** Version of the protocol within /agent/v1; increases when an optional field or call is added. */
 export const protocolMinor = 8;
+/** The first version with claims for checks that an agent holds. */
+export const keepingMinor = 7;
 
 export const protocolLimits = {
   /** Maximum waiting time of one claim. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
+import { keepingMinor, protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
 import type { KeepingAnswer, SharedVariables } from '../../protocol/assignments.ts';
 import type { AgentCondition } from '../../protocol/routes.ts';
 import type { RunningTools } from '../claiming/intake.ts';
@@ -176,8 +176,9 @@ export function createKeeping(options: {
 
   /** One call; resolves with the milliseconds to wait before the next. `isRetry`: the last one has failed. */
   const renew = async (isRetry: boolean): Promise<number> => {
-    // Whichever replica has said hello, another one may let the agent hold checks by now.
-    const { agentId } = await session.get(stopped.signal);
+    const { agentId, protocolMinor: minor } = await session.get(stopped.signal);
+    // A replica that lets agents hold none may have answered the hello, so its answer says nothing else.
+    if (minor < keepingMinor) return refused();
     if (cursorOf !== agentId) {
       cursor = null;
       cursorOf = agentId;

@@ -1,6 +1,6 @@
 import type { Log } from '../../log.ts';
 import type { Assignment, KeepingAnswer, SharedVariables } from '../../protocol/assignments.ts';
-import { protocolLimits } from '../../protocol/agent-calls.ts';
+import { keepingMinor, protocolLimits } from '../../protocol/agent-calls.ts';
 import { laneOf, type JobType } from '../../protocol/check-types.ts';
 import type { AgentCondition, RequestOf } from '../../protocol/routes.ts';
 import { nextDue } from '../../protocol/schedule.ts';
@@ -55,9 +55,8 @@ const answerBytes = 8 * 1024 * 1024;
 /** More are named in the log again. */
 const mostUnreadable = 1_000;
 
-/** The protocol minor with which agents can hold checks. They name theirs in renewals since the next one. */
-const firstMinor = 7;
-const minorOf = ({ minor }: Options['keeping']) => minor ?? firstMinor;
+/** Agents name theirs since the next one. */
+const minorOf = ({ minor }: Options['keeping']) => minor ?? keepingMinor;
 
 const nothing = { epoch: 0, isFirst: false, hasMore: false, checks: [], dropped: [] };
 

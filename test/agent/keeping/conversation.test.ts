@@ -61,7 +61,7 @@ async function talk(
   answers: readonly (KeepingAnswer | null)[],
   {
     laterMs = 0,
-    hello = { keepsChecks: true },
+    hello = { keepsChecks: true, protocolMinor: 8 },
     instanceId = 'one',
     folder = anyFolder,
     answerMs = 0,
@@ -225,7 +225,7 @@ test('an answer of a replica of an earlier release leaves the switch for outages
 
 test('an agent whose hello a replica without held checks has answered asks for checks all the same', async () => {
   const { asked } = await talk([answer({ isFirst: true, checks: [check(shared)], ...shared })], {
-    hello: {},
+    hello: { protocolMinor: 7 },
   });
   expect(asked.map(({ cursor }) => cursor)).toEqual([null, 'c1']);
 }, 20_000);
