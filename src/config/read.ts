@@ -57,7 +57,11 @@ export function address(env: Environment, name: VariableName): string | null {
   return fail(`${name} must be an IP address of this machine, such as 127.0.0.1`);
 }
 
-export function flag(env: Environment, name: VariableName, fallback: boolean): boolean {
+export function flag<Fallback extends boolean | null>(
+  env: Environment,
+  name: VariableName,
+  fallback: Fallback,
+): boolean | Fallback {
   const value = text(env, name)?.toLowerCase();
   if (value === undefined) return fallback;
   if (['1', 'true', 'on', 'yes'].includes(value)) return true;

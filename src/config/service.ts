@@ -27,8 +27,8 @@ export type ServiceConfig = {
   readonly locationKey: Secret | null;
   /** Requests per API key and minute, per replica; 0 = unlimited. */
   readonly rateLimit: number;
-  /** Agents may hold checks and keep their schedule themselves. */
-  readonly assignments: boolean;
+  /** Agents may hold checks and keep their schedule themselves; null = they may, an hour after an upgrade at the latest. */
+  readonly assignments: boolean | null;
   readonly publicPages: PublicPagesConfig;
   readonly notifications: NotificationConfig;
   readonly retention: RetentionConfig;
@@ -94,7 +94,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     locationSlug,
     locationKey,
     rateLimit: integer(env, 'SERVICE_RATE_LIMIT', 600, 0, 1_000_000),
-    assignments: flag(env, 'SERVICE_ASSIGNMENTS', false),
+    assignments: flag(env, 'SERVICE_ASSIGNMENTS', null),
     publicPages: readPublicPages(env),
     notifications: readNotificationConfig(env),
     retention: readRetention(env),

@@ -111,7 +111,7 @@ const serviceOnly = {
   ],
   S3_PRESIGNED_DOWNLOADS: ['false', 'true redirects large downloads to the bucket'],
   SERVICE_RATE_LIMIT: ['600', 'requests per minute and API key, for each replica; 0 means no limit'],
-  SERVICE_ASSIGNMENTS: ['false', 'true lets agents hold checks and keep their schedule themselves'],
+  SERVICE_ASSIGNMENTS: ['true', 'agents hold checks and keep their schedule themselves'],
   SERVICE_PUBLIC_RATE_LIMIT: ['300', 'requests for status pages per minute and address; 0 means no limit'],
   SERVICE_TRUSTED_PROXIES: ['', 'addresses and networks of proxies whose x-forwarded headers are trusted'],
   SERVICE_RETENTION_DAYS: ['30', 'days that the service keeps results'],

@@ -126,7 +126,7 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
 /** Hands checks out to agents; if they may hold none, takes back what they hold. */
 function createKeeping({ db, now, log, config }: Deps): Pick<Loop, 'start' | 'stop'> {
   const parts = { db, now, log, partitions: createPartitions(db) };
-  if (config.assignments) return createKeeper(parts);
+  if (config.assignments !== false) return createKeeper(parts);
   return createLoop({
     name: 'keeper',
     log,

@@ -13,6 +13,7 @@ import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
 import { withFiledResults } from './db/query-results.ts';
 import { migrate } from './db/migrate.ts';
+import { keepingFrom } from './keeping/begin.ts';
 import type { Keys } from './keys-file.ts';
 import { createServiceClock, type HostClock } from './engine/service-clock.ts';
 import { createOwnWork } from './own-work.ts';
@@ -86,6 +87,10 @@ export async function startService(options: Options): Promise<RunningService> {
     const { files, bundles, results, close: closeStore } = await openArtifactStore({ config, log });
     closers.push(closeStore);
     const db = withFiledResults(database, createFiledResults({ files: results, now, log }));
+    const from = await keepingFrom(db, config.assignments);
+    if (from !== null && from > now()) {
+      log.info({ from: new Date(from).toISOString() }, 'agents hold checks an hour after the upgrade');
+    }
     const retention = createRetention({
       db,
       files,
@@ -93,7 +98,7 @@ export async function startService(options: Options): Promise<RunningService> {
       now,
       log,
       retention: config.retention,
-      assignments: config.assignments,
+      assignments: from !== null,
     });
     // Today's partitions must exist before the first result arrives. Other clean-ups that fail now (no bucket, tables
     // used by other replicas) are retried.
@@ -150,7 +155,7 @@ export async function startService(options: Options): Promise<RunningService> {
               limits: config.rateLimit > 0 ? createAgentCallLimits({ now }) : undefined,
               resultDays: config.retention.resultDays,
               waits: work.waits,
-              assignments: config.assignments,
+              keepingFrom: from,
             }),
         ],
       },

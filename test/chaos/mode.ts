@@ -3,7 +3,7 @@ export type Mode = 'queue' | 'assignments';
 
 const modes: readonly Mode[] = ['queue', 'assignments'];
 
-export const mode: Mode = modes.find((known) => known === process.env['CHAOS_MODE']) ?? 'queue';
+export const mode: Mode = modes.find((known) => known === process.env['CHAOS_MODE']) ?? 'assignments';
 
 /** Why the mode that was asked for cannot be used; null = it can. */
 export const wrongMode = (): string | null => {

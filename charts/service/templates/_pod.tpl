@@ -28,7 +28,9 @@
 {{- with $settings.trustedProxies }}
 - { name: SERVICE_TRUSTED_PROXIES, value: {{ join "," . | quote }} }
 {{- end }}
+{{- if kindIs "bool" $settings.assignments }}
 - { name: SERVICE_ASSIGNMENTS, value: {{ $settings.assignments | toString | quote }} }
+{{- end }}
 - { name: SERVICE_RETENTION_DAYS, value: {{ int $settings.retentionDays | toString | quote }} }
 {{- with $settings.artifactRetentionDays }}
 - { name: SERVICE_ARTIFACT_RETENTION_DAYS, value: {{ int . | toString | quote }} }

@@ -34,8 +34,8 @@ type Deps = {
   log: Log;
   /** Wakes agents that have something to read. */
   keptWaiting: Waiting;
-  /** Whether agents may hold checks. */
-  assignments: boolean;
+  /** From when on agents may hold checks; null = never. */
+  keepingFrom: number | null;
   /** Accounts and tags of variables that cannot be read and that the log names. */
   unreadable: Set<string>;
 };
@@ -64,7 +64,9 @@ const nothing = { epoch: 0, isFirst: false, hasMore: false, checks: [], dropped:
 export async function claimKept(deps: Deps, options: Options): Promise<KeepingAnswer | null> {
   const { db, now, keptWaiting } = deps;
   const { location, agentId, keeping, signal } = options;
-  if (!deps.assignments) return { ...nothing, cursor: null, isOff: true };
+  if (deps.keepingFrom === null || now() < deps.keepingFrom) {
+    return { ...nothing, cursor: null, isOff: true };
+  }
   const { locationId, accountId } = location;
   const begun = now();
   const agent = await touchAgent(db, {

@@ -49,8 +49,8 @@ export type AgentRoutesDeps = {
   wrongKeys?: WrongKeys | undefined;
   /** Limits of rare calls; absent = none. */
   limits?: AgentCallLimits | undefined;
-  /** Whether agents may hold checks and keep their schedule; absent = they may not. */
-  assignments?: boolean | undefined;
+  /** From when on agents may hold checks and keep their schedule; null or absent = never. */
+  keepingFrom?: number | null | undefined;
   /** Storage of code bundles; absent = this service has none. */
   bundles?: ArtifactFiles;
 };
@@ -66,7 +66,7 @@ type Parts = AgentRoutesDeps & {
   waiting: Waiting;
   /** Agents that wait for changes of the checks that they hold. */
   keptWaiting: Waiting;
-  assignments: boolean;
+  keepingFrom: number | null;
   /** Variables that cannot be read and that the log names. */
   unreadable: Set<string>;
   /** Fires before the server closes. */
@@ -78,13 +78,13 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   const { db, now, log } = deps;
   const waiting = createWaiting(db);
   const keptWaiting = createWaiting(db, keptChannel);
-  const { assignments = false } = deps;
+  const { keepingFrom = null } = deps;
   const keyCheck = createKeyCheck(deps);
   const { locationOf } = keyCheck;
   const stopping = new AbortController();
   await keyCheck.start();
   await waiting.start();
-  if (assignments) await keptWaiting.start();
+  if (keepingFrom !== null) await keptWaiting.start();
   // Runs before the server waits for active requests, because long polls would delay it.
   app.addHook('preClose', async () => stopping.abort());
   app.addHook('onClose', () => keyCheck.stop());
@@ -95,7 +95,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
     bases: createResultBases(),
     waiting,
     keptWaiting,
-    assignments,
+    keepingFrom,
     unreadable: new Set<string>(),
   };
   const parts = { ...deps, ...shared, stopping: stopping.signal };

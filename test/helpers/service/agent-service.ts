@@ -152,13 +152,13 @@ export async function createAgentService(
   bundles?: ArtifactFiles,
   /** Limits of rare calls; default: none. */
   limits?: AgentCallLimits,
-  /** Whether agents may hold checks. */
-  assignments = false,
+  /** From when on agents may hold checks; null = never. */
+  keepingFrom: number | null = null,
 ): Promise<AgentService> {
   const app = await createServer({});
   const deps = { db, now: clock.now, log: silent, random: Math.random };
   const ofBundles = bundles === undefined ? {} : { bundles };
-  await registerAgentRoutes(app, { ...deps, ...ofBundles, encryption, files, limits, assignments });
+  await registerAgentRoutes(app, { ...deps, ...ofBundles, encryption, files, limits, keepingFrom });
   await app.ready();
   const real = createScheduler(deps);
   return {

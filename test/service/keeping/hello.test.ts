@@ -27,7 +27,7 @@ describe.each(databases)('agents greeted by another replica: $name', (database) 
     beforeEach(async () => {
       await emptyAccounts(db);
       off = await createAgentService(db, clock);
-      on = await createAgentService(db, clock, null, undefined, undefined, true);
+      on = await createAgentService(db, clock, null, undefined, undefined, 0);
       office = await addLocation(db, { accountId: await addAccount(db), slug: 'office' });
     });
     afterEach(async () => {

@@ -60,7 +60,7 @@ export function keepingBench(
     await emptyAccounts(db);
     await db.query('delete from kept_changes');
     clock.set(start);
-    const service = await createAgentService(db, clock, null, undefined, undefined, true);
+    const service = await createAgentService(db, clock, null, undefined, undefined, 0);
     const accountId = await addAccount(db);
     const office = await addLocation(db, { accountId, slug: 'office' });
     const parts = { db, now: clock.now, log: silent, partitions: createPartitions(db) };

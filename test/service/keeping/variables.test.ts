@@ -49,7 +49,7 @@ describe.each(databases)('variables of held checks: $name', (database) => {
           return rows;
         }) as Db['query'],
       };
-      const service = await createAgentService(changing, clock, null, undefined, undefined, true);
+      const service = await createAgentService(changing, clock, null, undefined, undefined, 0);
       closers.push(service);
       const other = await addLocation(db, { accountId, slug: 'other' });
       const agent = await connectAgent(service.app, other, { keeping: { continues: [] } });
