@@ -1,6 +1,6 @@
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
-import { claimWindowSeconds, scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
+import { claimWindowSeconds, lastDue, scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
 import { laneOf, type JobType } from '../../protocol/check-types.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
@@ -15,7 +15,7 @@ import type { Readable } from './read-result.ts';
  * result arrives. The id of the job follows from check, location and moment, so a run that two agents have made has one id.
  */
 
-/** A result within this time after its moment is not late: its run cannot be recorded as missed yet. */
+/** A result within this time after its moment is not late: its run is recorded as missed only in an open record. */
 export const promptMs = 10_000;
 /** Codes of runs that a holder did not make. */
 const missedCodes: readonly ReasonCode[] = ['NO_AGENT', 'NOT_CLAIMED'];
@@ -29,7 +29,11 @@ type Keeper = {
   runLocation: string;
   checkType: string;
   intervalSeconds: number;
-  holds: boolean;
+  offsetSeconds: number;
+  /** When the check was taken from the agent; null = it holds the check. */
+  droppedAt: Date | null;
+  /** Where the open record of missed runs ends; null = there is none. */
+  recordedTo: Date | null;
 };
 
 export const isOfKeeper = ({ result }: Readable): boolean =>
@@ -66,7 +70,9 @@ export async function lockKeptRuns(
       : await tx.query<Keeper>(
           `select k.check_id as "checkId", k.agent_id as "agentId", k.account_id as "accountId",
              k.location_id as "locationId", l.slug_name as "runLocation", c.check_type as "checkType",
-             c.interval_seconds as "intervalSeconds", k.dropped_at is null as holds
+             c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
+             k.dropped_at as "droppedAt",
+             (select max(m.to_due_at) from missed_runs m where m.check_id = k.check_id) as "recordedTo"
            from kept_checks k join checks c on c.id = k.check_id join locations l on l.id = k.location_id
            where k.account_id = $1 and k.check_id = any($2::uuid[])
            order by k.check_id, k.agent_id for no key update of k`,
@@ -91,7 +97,7 @@ export async function lockKeptRuns(
     newJob: (result) => {
       const keeper = keeperOf(result);
       if (keeper === undefined || !uuidPattern.test(result.sequenceId)) return undefined;
-      const { checkId, agentId, locationId, runLocation, checkType } = keeper;
+      const { checkId, agentId, locationId, runLocation, checkType, recordedTo } = keeper;
       const dueAt = momentOf(result);
       return {
         id: result.jobId,
@@ -111,8 +117,8 @@ export async function lockKeptRuns(
         reported: [],
         sessionId: null,
         testSession: false,
-        // It may have been recorded as missed when its agent seemed to be dead.
-        isAbandoned: now - dueAt > promptMs,
+        // It may have been recorded as missed when its agent seemed to be dead, or by an agent that held the check before.
+        isAbandoned: now - dueAt > promptMs || (recordedTo !== null && dueAt <= recordedTo.getTime()),
       };
     },
   };
@@ -126,8 +132,8 @@ export function admit<J extends LockedJob | FinishedJob>(job: J, result: Result,
 }
 
 /**
- * Records the runs that these results call missed. Only the present holder's word counts: the runs of a former one are
- * its successor's. Returns which were recorded.
+ * Records the runs that these results call missed. A former holder owes those until the check was taken from it: its
+ * successor may have begun after them. The later ones are its successor's. Returns which were recorded.
  */
 export async function recordKeptMissed(
   tx: Db,
@@ -144,11 +150,13 @@ export async function recordKeptMissed(
     const isRange = to >= from && to <= now + clockSkewMs && (to - from) % stepMs === 0;
     if (keeper === undefined) verdicts.set(index, { reason: 'the agent has never held this check' });
     // The check was edited meanwhile: its moments are others now.
-    else if (!keeper.holds || !isRange) verdicts.set(index, 'superseded');
+    else if (!isRange) verdicts.set(index, 'superseded');
     else {
-      verdicts.set(index, 'stored');
+      const { droppedAt } = keeper;
+      const last = droppedAt === null ? to : Math.min(to, lastDue(keeper, droppedAt.getTime()));
+      verdicts.set(index, last < from ? 'superseded' : 'stored');
       const code = missedCodes.find((known) => known === result.reason?.code) ?? 'NO_AGENT';
-      stretches.push({ ...keeper, stepMs, from, to, code });
+      stretches.push({ ...keeper, stepMs, from, to: last, code });
     }
   }
   await recordGaps(tx, { stretches, now, partitions });

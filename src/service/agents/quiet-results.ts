@@ -27,7 +27,7 @@ const sslDays = 30;
 /** Whether a result can be uneventful, as far as it says itself. */
 export function mayBeQuiet({ result, startedAt }: Readable, runs: KeptRuns, now: number): boolean {
   const keeper = runs.keeperOf(result);
-  if (keeper?.holds !== true || result.dueAt === undefined || !uuidPattern.test(result.sequenceId))
+  if (keeper?.droppedAt !== null || result.dueAt === undefined || !uuidPattern.test(result.sequenceId))
     return false;
   // A late run may be recorded as missed already. And where its result is must follow from its moment: see `endedQuietly`.
   const dueAt = Date.parse(result.dueAt);

@@ -4,7 +4,15 @@ import type { Partitions } from '../db/partitions.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
 import type { Diff } from './diff.ts';
 import { maxCompared } from './gaps.ts';
-import { dropChecks, keepChecks, takeFromScheduler, type Holding, type KeepingAgent } from './statements.ts';
+import {
+  dropChecks,
+  formerHoldings,
+  keepChecks,
+  takeFromScheduler,
+  type FormerHolding,
+  type Holding,
+  type KeepingAgent,
+} from './statements.ts';
 import { giveBack, hasRead, owedBy } from './take-back.ts';
 
 /** Writes the differences. Returns the agents that have something to read. */
@@ -23,7 +31,9 @@ export async function applyDiff(
   const { accountId, rev, epoch, diff, agents, at, partitions } = options;
   const now = new Date(at);
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
-  const isAlive = ({ agentId }: Holding) => diff.members.has(agentId);
+  // A lease that has run out may be renewed once the service is reachable again. Until then nobody knows what its agent runs.
+  const isAlive = ({ agentId }: Holding) =>
+    diff.members.has(agentId) && (byId.get(agentId)?.keepsUntil.getTime() ?? 0) > at;
   const facts = await factsOf(tx, [
     ...diff.given.map(({ checkId }) => checkId),
     ...diff.dropped.map(({ checkId }) => checkId),
@@ -46,6 +56,10 @@ export async function applyDiff(
       ({ checkId }) => checkId,
     ),
   });
+  const returned = await formerHoldings(
+    tx,
+    diff.given.map(({ checkId, agentId }) => ({ checkId, agentId })),
+  );
   const moments = await takeFromScheduler(
     tx,
     [...diff.given, ...diff.same].map(({ checkId }) => checkId),
@@ -59,7 +73,9 @@ export async function applyDiff(
         const check = facts.get(checkId);
         if (check === undefined) return [];
         const owed = from === null ? null : owedOf(from, check);
-        const owedFrom = owed ?? moments.get(checkId)?.getTime() ?? nextDue(check, at);
+        const next = owed ?? moments.get(checkId)?.getTime() ?? nextDue(check, at);
+        // It has held the check before, and has not reported all runs of that time. Its row is about to be replaced.
+        const owedFrom = Math.min(next, stillOwed(returned.get(checkId), byId.get(agentId), check));
         return [{ checkId, agentId, locationId, owedFrom: new Date(owedFrom) }];
       }),
       // An edited check that stays where it is. If its schedule was edited, a moment was set, which the holder must know.
@@ -90,4 +106,17 @@ export async function applyDiff(
       ...diff.dropped.map(({ agentId }) => agentId),
     ]),
   ];
+}
+
+/** The first moment that an agent owes of the time when it held the check before; Infinity = it has reported them all. */
+function stillOwed(
+  former: FormerHolding | undefined,
+  agent: KeepingAgent | undefined,
+  check: CheckFacts,
+): number {
+  const reportedTo = agent?.reportedTo ?? null;
+  if (former === undefined || (reportedTo !== null && former.droppedAt <= reportedTo)) return Infinity;
+  const owed = former.owedFrom.getTime();
+  const first = reportedTo === null ? owed : Math.max(owed, nextDue(check, reportedTo.getTime()));
+  return first <= former.droppedAt.getTime() ? first : Infinity;
 }

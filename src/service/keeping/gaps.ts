@@ -1,3 +1,4 @@
+import { dayMs } from '../../durations.ts';
 import { scheduledJobId } from '../../protocol/schedule.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
@@ -25,6 +26,9 @@ export type Stretch = {
 /** Uneventful runs begin within this time after their moment (agents/quiet-results.ts). */
 const startsWithinMs = 10_000;
 
+/** A record that began longer before is not compared. */
+const longestRecordMs = 2 * dayMs;
+
 /** More moments of one check are not compared with results: an agent that was away for so long has brought none. */
 export const maxCompared = 5_000;
 
@@ -46,7 +50,7 @@ export function gapsOf(
   return gaps;
 }
 
-/** Records the moments of these stretches that have neither a result nor a job. */
+/** Records the moments of these stretches that have neither a result nor a job nor a record already. */
 export async function recordGaps(
   tx: Db,
   options: { stretches: readonly Stretch[]; now: number; partitions: Partitions },
@@ -70,16 +74,10 @@ export async function recordGaps(
   await recordMissed(tx, { missed, now: options.now, partitions: options.partitions });
 }
 
-/** The moments of a stretch that have a result or a job. */
+/** The moments of a stretch that have a result, a job or a record of a missed run. */
 export async function momentsWithRun(
   tx: Queryable,
-  {
-    checkId,
-    locationId,
-    from,
-    to,
-    stepMs,
-  }: Pick<Stretch, 'checkId' | 'locationId' | 'from' | 'to' | 'stepMs'>,
+  { checkId, locationId, runLocation, from, to, stepMs }: Omit<Stretch, 'accountId' | 'checkType' | 'code'>,
 ): Promise<Set<number>> {
   const moments = new Map<string, number>();
   for (let at = from; at <= to; at += stepMs) moments.set(scheduledJobId(checkId, locationId, at), at);
@@ -101,5 +99,17 @@ export async function momentsWithRun(
        and result_type = 'FINAL' and job_id = any($1::uuid[])`,
     [[...moments.keys()], checkId, new Date(from), until],
   );
-  return new Set(rows.flatMap(({ id }) => moments.get(id) ?? []));
+  // Several holders may say of the same run that they have not made it.
+  const records = await tx.query<{ from: Date; to: Date }>(
+    `select started_at as "from", stopped_at as "to" from check_results
+     where check_id = $1 and run_location = $2 and started_at >= $3 and started_at <= $4 and stopped_at >= $5
+       and result_type = 'FINAL' and status = 'missed' and job_id is null`,
+    [checkId, runLocation, new Date(from - longestRecordMs), new Date(to), new Date(from)],
+  );
+  const isRecorded = (at: number) =>
+    records.some((record) => record.from.getTime() <= at && at <= record.to.getTime());
+  return new Set([
+    ...rows.flatMap(({ id }) => moments.get(id) ?? []),
+    ...[...moments.values()].filter(isRecorded),
+  ]);
 }

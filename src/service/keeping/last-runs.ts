@@ -50,7 +50,14 @@ export async function queueLastRuns(
     const isPaused = pauses.get(check.id)?.some(({ from, to: end }) => from <= to && to < end) === true;
     if (isPaused || !held.has(check.id)) continue;
     const stepMs = check.intervalSeconds * 1000;
-    const known = await momentsWithRun(tx, { checkId: check.id, locationId, from: to, to, stepMs });
+    const known = await momentsWithRun(tx, {
+      checkId: check.id,
+      locationId,
+      runLocation: slug,
+      from: to,
+      to,
+      stepMs,
+    });
     if (!known.has(to)) queued.push(item);
   }
   const woken = await insertJobs(

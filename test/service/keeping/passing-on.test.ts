@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { findCheck, updateCheck } from '../../../src/service/checks/storage/statements.ts';
+import type { Assignment } from '../../../src/protocol/assignments.ts';
 import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
-import { keepingBench, type KeepingAgent } from './keeping-bench.ts';
+import { keepingBench, keptResult, type KeepingAgent } from './keeping-bench.ts';
 
 /** Checks that move several times in a short while: whoever gets them in the end owes what nobody has run. */
 
@@ -45,6 +46,15 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
     const fromOf = (agent: KeepingAgent, ids: readonly string[]) => [
       ...new Set(ids.flatMap((id) => agent.held.get(id)?.from ?? [])),
     ];
+
+    const missedBy = (check: Assignment, at: number) =>
+      keptResult(check, at, {
+        status: 'missed',
+        details: { from: new Date(at).toISOString(), to: new Date(at).toISOString(), count: 1 },
+        reason: { code: 'NO_AGENT', owner: 'ours', message: 'it was not running' },
+      });
+    const records = async () =>
+      (await current().db.query(`select 1 from check_results where status = 'missed'`)).length;
 
     it('an agent that gives them on before it has read them owes nothing, and its heir everything', async () => {
       const [one, other, ids] = await two();
@@ -112,6 +122,57 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       await current().handOut();
       const heir = await connected([one.agentId]);
       expect([...heir.held.values()].map(({ from }) => from)).toEqual([first + 3 * minute]);
+    });
+
+    it('an agent that gets a check back owes what it had not reported when it lost it', async () => {
+      const [one, , ids] = await two();
+      clock.set(first + 1_000);
+      await one.renewHeld({ reportedTo: first - 1 });
+      const heir = await connected();
+      const moved = ids.filter((id) => heir.held.has(id));
+      expect(moved.length).toBeGreaterThan(0);
+      expect(fromOf(heir, moved)).toEqual([first + minute]);
+      await one.renewHeld({ reportedTo: first - 1 });
+      await heir.renewHeld({ isLeaving: true });
+      await current().handOut();
+      await one.renewHeld({ reportedTo: first - 1 });
+      expect(moved.every((id) => one.held.has(id))).toBe(true);
+      expect(fromOf(one, moved)).toEqual([first]);
+    });
+
+    it('a former holder says what it missed until it lost the check, once', async () => {
+      const [one, , ids] = await two();
+      clock.set(first + 1_000);
+      const heir = await connected();
+      const id = ids.find((known) => heir.held.has(known)) ?? '';
+      const [mine, theirs] = [one.held.get(id), heir.held.get(id)];
+      if (mine === undefined || theirs === undefined) throw new Error('nothing moved');
+      const missed = (at: number) => missedBy(mine, at);
+      expect(await one.report(missed(first))).toMatchObject([{ outcome: 'stored' }]);
+      expect(await records()).toBe(1);
+      // Its successor has made the run, and is only seconds late.
+      expect(await heir.report(keptResult({ ...theirs }, first))).toMatchObject([{ outcome: 'stored' }]);
+      expect(await records()).toBe(0);
+      expect(await one.report(missed(first))).toMatchObject([{ outcome: 'stored' }]);
+      expect(await records()).toBe(0);
+    });
+
+    it('a run that is recorded as missed is not recorded again when a later run has ended the record', async () => {
+      const [one, , ids] = await two();
+      clock.set(first + 1_000);
+      const heir = await connected();
+      const id = ids.find((known) => heir.held.has(known)) ?? '';
+      const [mine, theirs] = [one.held.get(id), heir.held.get(id)];
+      if (mine === undefined || theirs === undefined) throw new Error('nothing moved');
+      await one.report(missedBy(mine, first));
+      expect(await records()).toBe(1);
+      // A run that took place ends the record, and it is told again.
+      clock.set(first + minute + 1_000);
+      expect(await heir.report(keptResult(theirs, first + minute))).toMatchObject([{ outcome: 'stored' }]);
+      await one.report(missedBy(mine, first));
+      expect(await records()).toBe(1);
+      // What came after is its successor's.
+      expect(await one.report(missedBy(mine, first + minute))).toMatchObject([{ outcome: 'superseded' }]);
     });
 
     it('checks of an agent that has left wait for no lease, also if the service has just started', async () => {

@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import {
+  createHeldChecks,
+  type HeldChecks,
+  type MissedRuns,
+} from '../../../src/agent/keeping/held-checks.ts';
+import { createLedger, type Ledger } from '../../../src/agent/keeping/ledger.ts';
+import { missedReport } from '../../../src/agent/keeping/made-jobs.ts';
+import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
+import { protocolMinor } from '../../../src/protocol/agent-calls.ts';
+import { nextDue, scheduledJobId } from '../../../src/protocol/schedule.ts';
+import { randomFrom, type Random } from '../../chaos/random.ts';
+import { addCheck, createClock, type TestAgent } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { keepingBench, keptResult } from './keeping-bench.ts';
+
+/**
+ * Agents are killed and started again at random, often before they have read or run what they were given, while checks
+ * are edited. Afterwards, each due moment has one result or is in one record. Agents are as the protocol sees them: their
+ * plan and watermark are the real ones, and so is the service; no time passes but the clock's.
+ */
+
+const start = '2026-03-04T05:06:07.000Z';
+const seconds = 180;
+const calmSeconds = 110;
+
+/** What is left of a process in its data folder. */
+type Folder = {
+  holders: string[];
+  checks: Assignment[];
+  reportedTo: number | null;
+  /** Results that were not delivered. */
+  outbox: Record<string, unknown>[];
+};
+
+type Process = {
+  agent: TestAgent;
+  held: HeldChecks;
+  ledger: Ledger;
+  holders: Set<string>;
+  cursor: string | null;
+  /** Nothing runs before: the service is asked first. */
+  asksUntil: number;
+  nextClaimAt: number;
+  nextSaveAt: number;
+};
+
+describe.each(databases)('agents that die at random: $name', (database) => {
+  describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
+    const clock = createClock(start);
+    const { current } = keepingBench(database, clock, start);
+
+    it.each([1, 2, 3])('lose no run and double none (seed %i)', { timeout: 120_000 }, async (seed) => {
+      const random = randomFrom(seed);
+      const { db, accountId } = current();
+      const ids: string[] = [];
+      for (let count = 0; count < 8; count++) {
+        const id = await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+        // Every ten seconds, spread over them.
+        await db.query(
+          `update checks set interval_seconds = 10, offset_seconds = $2, next_due_at = $3 where id = $1`,
+          [
+            id,
+            count % 10,
+            new Date(nextDue({ intervalSeconds: 10, offsetSeconds: count % 10 }, clock.now())),
+          ],
+        );
+        ids.push(id);
+      }
+      const from = clock.now();
+      const hosts = [0, 1, 2].map(() => createHost(random));
+      const end = from + (seconds + calmSeconds) * 1_000;
+      while (clock.now() < end) {
+        const isCalm = clock.now() >= from + seconds * 1_000;
+        clock.advance(1_000);
+        for (const host of hosts) await host.step(isCalm);
+        if (random.next() < 0.1) {
+          const id = random.pick(ids);
+          await db.query(`update checks set name = name || 'x' where id = $1`, [id]);
+        }
+        // Replicas are killed, too: for some seconds nobody hands anything out.
+        if (isCalm || random.next() < 0.7) await current().handOut();
+      }
+      await current().service.scheduler.tick();
+      expect(await wrongOf(ids, { from, to: end - 20_000 })).toEqual([]);
+    });
+
+    function createHost(random: Random) {
+      const folder: Folder = { holders: [], checks: [], reportedTo: null, outbox: [] };
+      let process: Process | null = null;
+      let startsAt = clock.now();
+
+      const save = ({ held, ledger, holders }: Process): void => {
+        folder.holders = [...holders];
+        folder.checks = held.all();
+        folder.reportedTo = ledger.reportedTo(clock.now(), held.earliest());
+      };
+      const begin = async (): Promise<Process> => {
+        const held = createHeldChecks();
+        held.restore(folder.checks, folder.reportedTo);
+        const agent = await current().connect([...folder.holders]);
+        return {
+          agent,
+          held,
+          ledger: createLedger(),
+          holders: new Set(folder.holders),
+          cursor: null,
+          asksUntil: held.size() > 0 ? clock.now() + 2_000 : 0,
+          nextClaimAt: clock.now(),
+          nextSaveAt: clock.now() + 5_000,
+        };
+      };
+      const claim = async (own: Process): Promise<void> => {
+        const { agent, held, ledger, holders } = own;
+        const reportedTo = ledger.reportedTo(clock.now(), held.earliest());
+        const keeping = { cursor: own.cursor, reportedTo, minor: protocolMinor, variables: null };
+        const answer = await agent.call('jobs/claim', {
+          agentId: agent.agentId,
+          free: {},
+          waitSeconds: 0,
+          keeping,
+        });
+        const told = (answer.body as { keeping: KeepingAnswer }).keeping;
+        // A call stays open until there is something to say. Here it is asked again.
+        if (told.isFirst && told.checks.length === 0 && clock.now() < own.asksUntil + 8_000) return;
+        const isNew = own.cursor === null;
+        holders.add(agent.agentId);
+        held.apply(told, told.checks as Assignment[]);
+        own.cursor = told.cursor;
+        if (!told.hasMore) own.asksUntil = 0;
+        if (isNew) save(own);
+      };
+      const run = ({ held, ledger }: Process, isCalm: boolean): void => {
+        const due = held.takeDue(clock.now());
+        const take = (dueAt: number, result: object) => {
+          ledger.open(dueAt);
+          folder.outbox.push(result as Record<string, unknown>);
+        };
+        for (const missed of due.missed) take(missed.from, reportOf(missed));
+        for (const { check, dueAt } of due.runs) {
+          ledger.open(dueAt);
+          // The process may die before the run has ended.
+          if (isCalm || random.next() < 0.9) {
+            folder.outbox.push(keptResult(check, dueAt, timesAt(Math.max(dueAt, clock.now()))));
+            continue;
+          }
+          process = null;
+          startsAt = clock.now() + random.pick([1, 2, 30]) * 1_000;
+          return;
+        }
+      };
+      const deliver = async ({ agent, ledger }: Process): Promise<void> => {
+        const batch = folder.outbox.splice(0);
+        if (batch.length === 0) return;
+        const items = await agent.report(...batch);
+        for (const [index, result] of batch.entries()) {
+          expect(items[index]?.outcome).toMatch(/^(stored|duplicate|superseded)$/);
+          ledger.settle(Date.parse(String(result['dueAt'])));
+        }
+      };
+
+      return {
+        step: async (isCalm: boolean): Promise<void> => {
+          if (process === null) {
+            if (clock.now() < startsAt) return;
+            process = await begin();
+          }
+          const own = process;
+          if (!isCalm && random.next() < 0.05) {
+            process = null;
+            startsAt = clock.now() + random.pick([1, 1, 3, 40]) * 1_000;
+            return;
+          }
+          // The connection may be to a replica that has just been killed.
+          if (own.nextClaimAt <= clock.now() && random.next() < 0.8) {
+            await claim(own);
+            own.nextClaimAt = clock.now() + random.pick([0, 0, 1, 5]) * 1_000;
+          }
+          if (clock.now() >= own.asksUntil) run(own, isCalm);
+          if (process === null) return;
+          if (random.next() < 0.7) await deliver(own);
+          if (clock.now() < own.nextSaveAt) return;
+          own.nextSaveAt = clock.now() + 5_000;
+          save(own);
+        },
+      };
+    }
+
+    async function wrongOf(ids: readonly string[], { from, to }: { from: number; to: number }) {
+      const rows = await current().db.query<{
+        checkId: string;
+        jobId: string | null;
+        started: Date;
+        stopped: Date;
+      }>(
+        `select check_id as "checkId", job_id as "jobId", started_at as started, stopped_at as stopped
+         from check_results where result_type = 'FINAL'`,
+      );
+      const wrong: string[] = [];
+      for (const [index, id] of ids.entries()) {
+        const schedule = { intervalSeconds: 10, offsetSeconds: index % 10 };
+        const own = rows.filter(({ checkId }) => checkId === id);
+        for (let at = nextDue(schedule, from); at < to; at = nextDue(schedule, at)) {
+          const jobId = scheduledJobId(id, current().office.id, at);
+          const runs = own.filter((row) => row.jobId === jobId).length;
+          const records = own.filter(
+            ({ jobId: job, started, stopped }) =>
+              job === null && started.getTime() <= at && at <= stopped.getTime(),
+          ).length;
+          if (runs + records !== 1)
+            wrong.push(
+              `check ${index} at ${new Date(at).toISOString()}: ${runs} results, ${records} records`,
+            );
+        }
+      }
+      return wrong;
+    }
+  });
+});
+
+const reportOf = (missed: MissedRuns) => missedReport(missed, { code: 'NO_AGENT', version: '1.2.3' });
+const timesAt = (at: number) => ({
+  startedAt: new Date(at).toISOString(),
+  stoppedAt: new Date(at + 20).toISOString(),
+});
