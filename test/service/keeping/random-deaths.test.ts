@@ -21,7 +21,7 @@ import { keepingBench, keptResult } from './keeping-bench.ts';
  */
 
 const start = '2026-03-04T05:06:07.000Z';
-const seconds = 180;
+const seconds = 120;
 const calmSeconds = 110;
 
 /** What is left of a process in its data folder. */
@@ -50,7 +50,7 @@ describe.each(databases)('agents that die at random: $name', (database) => {
     const clock = createClock(start);
     const { current } = keepingBench(database, clock, start);
 
-    it.each([1, 2, 3])('lose no run and double none (seed %i)', { timeout: 120_000 }, async (seed) => {
+    it.each([1, 2])('lose no run and double none (seed %i)', { timeout: 300_000 }, async (seed) => {
       const random = randomFrom(seed);
       const { db, accountId } = current();
       const ids: string[] = [];
