@@ -1,4 +1,4 @@
-import { startEdits } from '../edits.ts';
+import { startEdits } from './edits.ts';
 import { mode } from '../mode.ts';
 import { sleep } from '../programs.ts';
 import type { Scenario } from '../scenario.ts';

@@ -1,6 +1,6 @@
-import type { ChaosCheck, Edit } from './facts.ts';
-import { sleep } from './programs.ts';
-import type { World } from './world.ts';
+import type { ChaosCheck, Edit } from '../facts.ts';
+import { sleep } from '../programs.ts';
+import type { World } from '../world.ts';
 
 /** Checks that are edited all the time: their URLs name their form, by themselves or by a variable of the account. */
 
