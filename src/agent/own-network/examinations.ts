@@ -31,14 +31,19 @@ export function createExaminations(
   const start = (): Promise<Probes> => {
     minute.count += 1;
     onExamination();
-    const probes = examine(proxies(), options).then((done) => {
+    const probes = answers();
+    running = { startedAt: now(), probes };
+    return probes;
+  };
+  const answers = async (): Promise<Probes> => {
+    try {
+      const done = await examine(proxies(), options);
       if (!done.wasDelayed) latest = done;
       onAnswers(done);
       return done;
-    });
-    running = { startedAt: now(), probes };
-    void probes.finally(() => (running = null));
-    return probes;
+    } finally {
+      running = null;
+    }
   };
 
   return {
