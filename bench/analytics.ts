@@ -104,7 +104,7 @@ async function run(db: Db): Promise<Figures> {
   const now = Date.now();
   const { checkId, key } = await fill(db, now);
   const background = createBackground({ db, log });
-  handleRollups({ db, background, now: () => now });
+  handleRollups({ db, background, now: () => now, log });
   await background.prepare();
   const began = performance.now();
   await createRollupLoop({ db, background, now: () => now, log }).tick();

@@ -94,7 +94,7 @@ async function run(
   const { checkIds, first } = await fillMonth(database, { now, days, checks });
   const [checkId = ''] = checkIds;
   const background = createBackground({ db, log });
-  handleRollups({ db, background, now: () => now });
+  handleRollups({ db, background, now: () => now, log });
   await background.prepare();
   await createRollupLoop({ db, background, now: () => now, log }).tick();
   await background.tick();

@@ -10,11 +10,14 @@ const defaultDays = 1;
 const maxDays = 3650;
 
 /**
- * `isShared`: every process that reads results reaches the same store, and keeps it. Of a folder next to a database server that
- * is not known, so results leave that database only if it is configured. Throws FatalError (78).
+ * `isEmbedded`: the database is, so that one process has both stores. Results leave a database server only if it is configured:
+ * replicas of an earlier release and older backups know nothing of the files. Throws FatalError (78).
  */
-export function readResultFiles(env: Environment, { isShared }: { isShared: boolean }): ResultFilesConfig {
+export function readResultFiles(
+  env: Environment,
+  { isEmbedded }: { isEmbedded: boolean },
+): ResultFilesConfig {
   return Object.freeze({
-    afterDays: integer(env, 'SERVICE_RESULT_FILES_AFTER_DAYS', isShared ? defaultDays : 0, 0, maxDays),
+    afterDays: integer(env, 'SERVICE_RESULT_FILES_AFTER_DAYS', isEmbedded ? defaultDays : 0, 0, maxDays),
   });
 }

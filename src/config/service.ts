@@ -98,7 +98,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     publicPages: readPublicPages(env),
     notifications: readNotificationConfig(env),
     retention: readRetention(env),
-    resultFiles: readResultFiles(env, { isShared: databaseUrl === null || bucket !== null }),
+    resultFiles: readResultFiles(env, { isEmbedded: databaseUrl === null }),
     bucket,
     analysis: readAnalysisConfig(env),
   });

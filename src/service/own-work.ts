@@ -139,7 +139,7 @@ function createKeeping({ db, now, log, config }: Deps): Pick<Loop, 'start' | 'st
 
 function handleQueues(background: Background, deps: Deps): void {
   const { db, encryption, config, log, now, publicUrl } = deps;
-  handleRollups({ db, background, now });
+  handleRollups({ db, background, now, log });
   handleAnalyses(background, { db, encryption, log, now, config: config.analysis });
   const delivery = { db, encryption, log, now, publicUrl };
   createNotifications(background, { ...delivery, config: config.notifications });

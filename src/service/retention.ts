@@ -86,7 +86,8 @@ function partitionsOf({ db, log, assignments }: Options, retention: RetentionCon
     await partitions.make(Array.from({ length: daysAhead + 1 }, (_, day) => time + day * dayMs));
     const dropped = [
       ...(await partitions.drop('check_results', time - retention.resultDays * dayMs)),
-      ...(await partitions.drop('result_bases', time - retention.resultDays * dayMs)),
+      // Later, because a table of results that is in use is dropped another time.
+      ...(await partitions.drop('result_bases', time - (retention.resultDays + 1) * dayMs)),
       ...(await partitions.drop('finished_jobs', time - jobDays * dayMs)),
       ...(await dropRollupPartitions(db, new Date(time - retention.rollupDays * dayMs))),
     ];

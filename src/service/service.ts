@@ -13,7 +13,7 @@ import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
 import { withFiledResults } from './db/query-results.ts';
 import { migrate } from './db/migrate.ts';
-import { keepingFrom } from './keeping/begin.ts';
+import { basesFrom, keepingFrom } from './keeping/begin.ts';
 import type { Keys } from './keys-file.ts';
 import { createServiceClock, type HostClock } from './engine/service-clock.ts';
 import { createOwnWork } from './own-work.ts';
@@ -88,6 +88,7 @@ export async function startService(options: Options): Promise<RunningService> {
     closers.push(closeStore);
     const db = withFiledResults(database, createFiledResults({ files: results, now, log }));
     const from = await keepingFrom(db, config.assignments);
+    const wholeUntil = await basesFrom(db);
     if (from !== null && from > now()) {
       log.info({ from: new Date(from).toISOString() }, 'agents hold checks an hour after the upgrade');
     }
@@ -156,6 +157,7 @@ export async function startService(options: Options): Promise<RunningService> {
               resultDays: config.retention.resultDays,
               waits: work.waits,
               keepingFrom: from,
+              basesFrom: wholeUntil,
             }),
         ],
       },

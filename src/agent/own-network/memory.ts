@@ -17,6 +17,8 @@ export type Memory = {
   resolverAnswered: () => void;
   resolverHasWorked: () => boolean;
   knows: (name: string) => boolean;
+  /** Notes that a failure of this name was excused. Returns false if one was in the last minutes. */
+  excuse: (name: string, at: number) => boolean;
   /** Endpoints that answered since `since`, the latest first. */
   endpointsSince: (since: number) => Answered[];
   /** The same for names. */
@@ -34,6 +36,8 @@ const maxEndpoints = 256;
 const maxNames = 64;
 /** Lookups that are remembered by their time. */
 const maxLookups = 256;
+/** A name whose failures are excused more often than once in this time is slow itself. */
+const excusedMs = 10 * 60_000;
 
 /** Creates an empty memory. */
 export function createMemory(): Memory {
@@ -41,6 +45,7 @@ export function createMemory(): Memory {
   const names = new Map<string, number>();
   const families = new Set<4 | 6>();
   const lookups: Resolved[] = [];
+  const excused = new Map<string, number>();
   let resolverHasWorked = false;
   return {
     answered: (endpoint) => {
@@ -66,6 +71,13 @@ export function createMemory(): Memory {
     },
     forgetName: (name) => void names.delete(name),
     knows: (name) => names.has(name),
+    excuse: (name, at) => {
+      const last = excused.get(name);
+      excused.delete(name);
+      excused.set(name, at);
+      dropOldest(excused, maxNames);
+      return last === undefined || at - last > excusedMs;
+    },
     endpointsSince: (since) => [...endpoints.values()].filter(({ at }) => at >= since).reverse(),
     namesSince: (since) =>
       [...names]

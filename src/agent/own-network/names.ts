@@ -26,12 +26,13 @@ export function resolvedMeanwhile(
 
 /**
  * Resolves a name again that did not resolve, if the resolver works now. If it resolves, nothing tells a resolver that
- * was silent for a moment from a name that was, so the attempt says nothing about the target. Null = the verdict stays.
+ * was silent for a moment from a name that was, so the attempt says nothing about the target. A name to which that happens
+ * again and again is at fault itself. Null = the verdict stays.
  */
 export async function askedAgain(
   { step, hostname, lostName, startedAt, endedAt }: Failure,
   verdict: Verdict,
-  { network }: { network: Network },
+  { network, memory }: { network: Network; memory: Pick<Memory, 'excuse'> },
 ): Promise<Verdict | null> {
   if (step !== 'name' || hostname === null || lostName) return null;
   if (verdict.owner === 'ours' || verdict.isUnproven === true) return null;
@@ -40,7 +41,7 @@ export async function askedAgain(
   const signal = withTimeLimit(new AbortController().signal, examinationMs);
   const again = await resolveName(hostname, network, signal);
   const evidence = [...verdict.evidence, { looked: `name ${hostname}, again`, found: again.found }];
-  return again.resolves
+  return again.resolves && memory.excuse(hostname, endedAt)
     ? { ...ours('resolver', 'the resolver did not answer in time, and does now', evidence), isOver: true }
     : { ...verdict, evidence };
 }

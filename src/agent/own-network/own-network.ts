@@ -135,7 +135,7 @@ export function createOwnNetwork(
     const verdict = judgeLocally(failure, facts) ?? answeredMeanwhile(failure, host);
     if (verdict !== null) return verdict;
     const judged = known(failure, facts) ?? (await examined(failure, facts));
-    return (await askedAgain(failure, judged, options)) ?? judged;
+    return (await askedAgain(failure, judged, { network: options.network, memory })) ?? judged;
   };
 
   const examined = async (failure: Failure, facts: LocalFacts): Promise<Verdict> => {

@@ -175,7 +175,7 @@ export async function storeQuiet(
   if (stored.length === 0) return [];
   partitions.check([...stored.map(({ row }) => row.startedAt), now]);
   const rows = stored.map(({ row }) => row);
-  const short = bases.shorten(rows);
+  const short = bases.shorten(rows, now);
   fresh.push(...short.fresh);
   partitions.check(short.fresh.map(({ startedAt }) => startedAt));
   await insertBases(tx, short.fresh);

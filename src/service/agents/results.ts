@@ -81,7 +81,7 @@ async function storeChunk(
         return storeInTransaction(tx, deps, from, { all: chunk, fresh });
       }),
     );
-    deps.bases.areStored(fresh);
+    deps.bases.areStored(fresh, deps.now());
     return answers;
   } catch (error) {
     if (!isRefusedValue(error)) throw error;

@@ -51,6 +51,8 @@ export type AgentRoutesDeps = {
   limits?: AgentCallLimits | undefined;
   /** From when on agents may hold checks and keep their schedule; null or absent = never. */
   keepingFrom?: number | null | undefined;
+  /** From when on bodies of uneventful results may be stored without what they repeat; absent = always. */
+  basesFrom?: number;
   /** Storage of code bundles; absent = this service has none. */
   bundles?: ArtifactFiles;
 };
@@ -92,7 +94,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   app.addHook('onClose', () => keptWaiting.stop());
   const shared = {
     partitions: createPartitions(db),
-    bases: createResultBases(),
+    bases: createResultBases(deps.basesFrom),
     waiting,
     keptWaiting,
     keepingFrom,

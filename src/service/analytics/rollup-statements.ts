@@ -14,10 +14,13 @@ import { hourMs } from '../../durations.ts';
  */
 
 /** Returns the oldest outdated hour before `before`; null = none. */
-export async function oldestRollupDue(db: Queryable, before: Date): Promise<Date | null> {
+export async function oldestRollupDue(
+  db: Queryable,
+  { before, except }: { before: Date; except: readonly Date[] },
+): Promise<Date | null> {
   const rows = await db.query<{ hour: Date }>(
-    'select hour from rollups_due where hour <= $1 order by hour limit 1',
-    [before],
+    'select hour from rollups_due where hour <= $1 and hour <> all($2::timestamptz[]) order by hour limit 1',
+    [before, [...except]],
   );
   return rows[0]?.hour ?? null;
 }

@@ -2,6 +2,7 @@ import type { Log } from '../../log.ts';
 import type { CheckType } from '../../protocol/check-types.ts';
 import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
+import { StoreUnavailable } from '../artifacts/unavailable.ts';
 import { oldestRollupDue, makeRollupPartition, rollUp, takeRollupsDue } from './rollup-statements.ts';
 import { makeReportDays, oldestReportDayDue } from './report-day-statements.ts';
 import { refreshDayFigures } from './day-figures.ts';
@@ -38,7 +39,15 @@ const endedBy = (time: number) => new Date(time - hourMs - graceMs);
 const daysEndedBy = (time: number) => new Date(time - dayMs - hourMs);
 
 /** Call before `background.prepare()`. Each item computes all rollups that are due. */
-export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void {
+export function handleRollups({ db, background, now, log }: Deps): void {
+  const rollUpHour = (hour: Date): Promise<number> =>
+    db.tx(async (tx) => {
+      const due = await takeRollupsDue(tx, { hour, limit: batch });
+      for (const [checkType, checkIds] of byType(due.checks)) await rollUp(tx, { checkType, checkIds, hour });
+      const checkIds = due.checks.map(({ id }) => id);
+      if (hour.getTime() > now() - dayMs) await refreshDayFigures(tx, { checkIds, hour });
+      return due.taken;
+    });
   background.handle(
     {
       name: rollupQueue,
@@ -49,20 +58,20 @@ export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void 
       isKeyed: true,
     },
     async (_item, { signal }) => {
+      const unreadable: Date[] = [];
       while (!signal.aborted) {
-        const hour = await oldestRollupDue(db, endedBy(now()));
+        const hour = await oldestRollupDue(db, { before: endedBy(now()), except: unreadable });
         if (hour === null) break;
         await makeRollupPartition(db, hour);
-        const taken = await db.tx(async (tx) => {
-          const due = await takeRollupsDue(tx, { hour, limit: batch });
-          for (const [checkType, checkIds] of byType(due.checks))
-            await rollUp(tx, { checkType, checkIds, hour });
-          const checkIds = due.checks.map(({ id }) => id);
-          if (hour.getTime() > now() - dayMs) await refreshDayFigures(tx, { checkIds, hour });
-          return due.taken;
-        });
-        // Another replica is working on the rest of this hour.
-        if (taken === 0) break;
+        try {
+          // Otherwise another replica is working on the rest of this hour.
+          if ((await rollUpHour(hour)) === 0) break;
+        } catch (error) {
+          if (!(error instanceof StoreUnavailable)) throw error;
+          // A file with results of that hour is damaged or not reachable. Later hours need not wait for it.
+          log.warn({ hour, error: error.message }, 'an hour cannot be rolled up now');
+          unreadable.push(hour);
+        }
       }
       while (!signal.aborted) {
         const day = await oldestReportDayDue(db, daysEndedBy(now()));
@@ -88,7 +97,7 @@ export function createRollupLoop({ db, background, now, log }: Deps): Loop {
     work: async () => {
       const time = now();
       const isDue =
-        (await oldestRollupDue(db, endedBy(time))) !== null ||
+        (await oldestRollupDue(db, { before: endedBy(time), except: [] })) !== null ||
         (await oldestReportDayDue(db, daysEndedBy(time))) !== null;
       if (isDue) await background.send(db, rollupQueue, {}, { key: 'all' });
       return everyMs;

@@ -2,7 +2,7 @@ import { toError } from '../../errors.ts';
 import { dayMs, hourMs, minuteMs } from '../../durations.ts';
 import type { Log } from '../../log.ts';
 import type { NamedFiles } from '../artifacts/named-files.ts';
-import type { Db } from '../db/database.ts';
+import { sqlState, type Db } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import {
   daysInTable,
@@ -63,6 +63,11 @@ export async function moveOldResults(options: Options, signal: AbortSignal): Pro
       moved += ofDay;
       isLooked = !signal.aborted;
       if (ofDay > 0) await shrink(options, day);
+    } catch (error) {
+      // A statement that takes too long would do so again. Other days need not wait for this one, which rests for a day.
+      if (sqlState(error) !== '57014') throw error;
+      isLooked = true;
+      options.log.error({ day, err: toError(error) }, 'results of a day cannot be moved to files');
     } finally {
       await finishDay(db, { day, replica, now: isLooked ? new Date(now()) : null });
     }

@@ -31,6 +31,8 @@ const mayMove = `r.started_at >= $1 and r.started_at < $2 and r.status <> 'misse
 
 /** The same for its body, which takes longer to read. */
 const bodyMayMove = `jsonb_typeof(r.body) = 'object'
+  -- A database that was set back may have lost what the rest of a body refers to.
+  and (r.base_id is null or exists (select 1 from result_bases b where b.id = r.base_id and b.started_at >= $1 and b.started_at < $2))
   and (r.check_type not in ${withRoutes} or not coalesce(r.body->'details' ? 'routeChange', false))`;
 
 const nextDay = (day: Date) => new Date(day.getTime() + dayMs);

@@ -1,3 +1,4 @@
+import { minuteMs } from '../../durations.ts';
 import { dayOf } from '../db/partitions.ts';
 import type { Queryable } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
@@ -10,9 +11,9 @@ import type { ResultToStore } from './store-result.ts';
  */
 export type ResultBases = {
   /** Replaces bodies by what differs from their base. `fresh`: bases that have to be stored in the same transaction. */
-  shorten: (results: readonly ResultToStore[]) => { results: ResultToStore[]; fresh: Base[] };
-  /** Call it after the transaction. */
-  areStored: (bases: readonly Base[]) => void;
+  shorten: (results: readonly ResultToStore[], now: number) => { results: ResultToStore[]; fresh: Base[] };
+  /** Call it after the transaction, with the same time. */
+  areStored: (bases: readonly Base[], now: number) => void;
 };
 
 export type Base = {
@@ -20,7 +21,8 @@ export type Base = {
   startedAt: number;
   /** JSON text. */
   body: string;
-  isStored: boolean;
+  /** When it was stored last; null = never. */
+  storedAt: number | null;
   /** How many results in a row have had little in common with it. */
   misfits: number;
 };
@@ -32,16 +34,21 @@ const mostBytes = 128 * 1024 * 1024;
 /** A difference that is longer than this share of the body is not worth a second read. */
 const mostShare = 0.6;
 const misfitsUntilReplaced = 3;
+/** It is stored again after this time, because a database that was set back has lost it. */
+const againMs = 10 * minuteMs;
 
-/** Keeps a base for each check of the day in memory. Each replica has its own. */
-export function createResultBases(): ResultBases {
+/**
+ * Keeps a base for each check of the day in memory. Each replica has its own. Bodies stay whole before `from`: replicas of an
+ * earlier release may still read them.
+ */
+export function createResultBases(from = 0): ResultBases {
   const bases = new Map<string, Base>();
   let day = 0;
   let bytes = 0;
 
   function keep({ checkId, startedAt, body }: ResultToStore): void {
     bytes += body.length - (bases.get(checkId)?.body.length ?? 0);
-    bases.set(checkId, { id: uuidv7(startedAt), startedAt, body, isStored: false, misfits: 0 });
+    bases.set(checkId, { id: uuidv7(startedAt), startedAt, body, storedAt: null, misfits: 0 });
   }
 
   /** Null: the result is stored as it is. */
@@ -66,7 +73,8 @@ export function createResultBases(): ResultBases {
   }
 
   return {
-    shorten: (results) => {
+    shorten: (results, now) => {
+      if (now < from) return { results: [...results], fresh: [] };
       const today = Math.max(day, ...results.map(({ startedAt }) => dayOf(startedAt)));
       if (today > day) {
         bases.clear();
@@ -76,13 +84,14 @@ export function createResultBases(): ResultBases {
       const fresh = new Set<Base>();
       const short = results.map((whole) => {
         const made = shortened(whole);
-        if (made?.base.isStored === false) fresh.add(made.base);
-        return made?.result ?? whole;
+        if (made === null) return whole;
+        if (now - (made.base.storedAt ?? -Infinity) >= againMs) fresh.add(made.base);
+        return made.result;
       });
       return { results: short, fresh: [...fresh] };
     },
-    areStored: (stored) => {
-      for (const base of stored) base.isStored = true;
+    areStored: (stored, now) => {
+      for (const base of stored) base.storedAt = now;
     },
   };
 }

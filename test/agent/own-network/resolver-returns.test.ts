@@ -94,6 +94,16 @@ test('a resolver that returns just before it is asked again is no fault of the t
   expect(own.trouble()).toBeNull();
 });
 
+test('a name to which that happens again and again is slow itself', async () => {
+  const { attempt, silence, speak, pass } = await setUp();
+  await attempt(other, 10);
+  for (const isOurs of [true, false]) {
+    silence();
+    expect(await attempt(shop, 2000, speak)).toMatchObject({ isOurs });
+    pass(60_000);
+  }
+});
+
 test('another name that resolved only after the queries were sent proves nothing', async () => {
   const { attempt, silence, speak } = await setUp();
   await attempt(other, 10);

@@ -28,7 +28,7 @@ export function analyticsBench(database: TestDatabase) {
   beforeAll(async () => {
     const db = await database.open();
     background = createBackground({ db, log: silent });
-    handleRollups({ db, background, now: clock.now });
+    handleRollups({ db, background, now: clock.now, log: silent });
     await background.prepare();
     service = await startTestService(db, { now: clock.now, background });
   });

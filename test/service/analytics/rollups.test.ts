@@ -41,7 +41,7 @@ describe.each(databases)('rollups ($name)', (database) => {
       replicas = await database.openReplicas(2);
       backgrounds = replicas.map((db) => createBackground({ db, log: silent }));
       for (const [index, background] of backgrounds.entries()) {
-        handleRollups({ db: replicas[index]!, background, now: clock.now });
+        handleRollups({ db: replicas[index]!, background, now: clock.now, log: silent });
         await background.prepare();
       }
       service = await startTestService(replicas[0]!, { now: clock.now, background: backgrounds[0]! });

@@ -68,7 +68,7 @@ export function filesBench(database: TestDatabase, { open }: TestStore = stores[
     rollUp: async () => {
       const { db } = service;
       const background = createBackground({ db, log: silent });
-      handleRollups({ db, background, now: clock.now });
+      handleRollups({ db, background, now: clock.now, log: silent });
       await background.prepare();
       await createRollupLoop({ db, background, now: clock.now, log: silent }).tick();
       await background.tick();

@@ -69,6 +69,16 @@ describe.each(places)('moving results to files ($database.name, $store.name)', (
       expect(before.text).toContain('x'.repeat(500));
     });
 
+    test('a result whose base is lost does not move', async () => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const checkId = await bench.create('URL');
+      const [first = ''] = await bench.store(checkId, minutes(120));
+      await bench.plain.query('update check_results set base_id = $2 where id = $1', [first, uuidv7(oldDay)]);
+      expect(await bench.move()).toBe(119);
+      expect(await bench.inTable(checkId)).toBe(1);
+    });
+
     test('a move that breaks off before or in its transaction loses and doubles nothing', async () => {
       await bench.service.renewAccounts();
       await bench.lookAgain();

@@ -46,6 +46,19 @@ describe.each(places)(
         return { checkId, second: second ?? '', resultId, path, whole };
       }
 
+      test('do not keep later hours from being rolled up', async () => {
+        const { checkId, path } = await filed();
+        await bench.files.remove(path);
+        // A result that comes late marks its hour as outdated, and a later hour is due as well.
+        await bench.store(checkId, [{ at: oldDay + 1000 }, { at: oldDay + 2 * dayMs }]);
+        await bench.rollUp();
+        const due = await bench.plain.query<{ hour: Date }>(
+          'select hour from rollups_due where check_id = $1',
+          [checkId],
+        );
+        expect(due.map(({ hour }) => hour.getTime())).toEqual([oldDay]);
+      });
+
       test('are an error 503, never a shorter list, until they can be read as a whole', async () => {
         const { checkId, path, whole } = await filed();
         const before = await listed(checkId);
