@@ -3,16 +3,9 @@ import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
 import type { Diff } from './diff.ts';
+import { formerHoldings, type FormerHolding } from './former-holdings.ts';
 import { maxCompared } from './gaps.ts';
-import {
-  dropChecks,
-  formerHoldings,
-  keepChecks,
-  takeFromScheduler,
-  type FormerHolding,
-  type Holding,
-  type KeepingAgent,
-} from './statements.ts';
+import { dropChecks, keepChecks, takeFromScheduler, type Holding, type KeepingAgent } from './statements.ts';
 import { giveBack, hasRead, owedBy } from './take-back.ts';
 
 /** Writes the differences. Returns the agents that have something to read. */
