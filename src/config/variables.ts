@@ -120,7 +120,7 @@ const serviceOnly = {
     'days that the service keeps the files of runs',
   ],
   SERVICE_RESULT_FILES_AFTER_DAYS: [
-    '1; 0 with DATABASE_URL and no bucket',
+    '1; 0 with DATABASE_URL',
     'days after which the service keeps results in files; 0 = in the database only',
   ],
   SERVICE_ROLLUP_RETENTION_DAYS: ['400', 'days that the service keeps hourly figures'],

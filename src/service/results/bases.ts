@@ -1,4 +1,5 @@
 import { minuteMs } from '../../durations.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import { dayOf } from '../db/partitions.ts';
 import type { Queryable } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
@@ -27,8 +28,6 @@ export type Base = {
   misfits: number;
 };
 
-/** Types of which statements read only the parts that every body keeps (difference.ts), and `whole_body` gives the rest. */
-const types = new Set(['URL', 'API', 'TCP', 'DNS', 'ICMP']);
 /** Memory of a replica, enough for 100,000 checks. When it is full, checks without a base store whole bodies. */
 const mostBytes = 128 * 1024 * 1024;
 /** A difference that is longer than this share of the body is not worth a second read. */
@@ -54,7 +53,7 @@ export function createResultBases(from = 0): ResultBases {
   /** Null: the result is stored as it is. */
   function shortened(result: ResultToStore): { result: ResultToStore; base: Base } | null {
     const { checkId, checkType, startedAt, body } = result;
-    if (!types.has(checkType) || dayOf(startedAt) !== day) return null;
+    if (serviceCheckType(checkType)?.sharesBodies !== true || dayOf(startedAt) !== day) return null;
     const base = bases.get(checkId);
     if (base === undefined) {
       // The first run of a day is only remembered: checks that run rarely have no use for a base.

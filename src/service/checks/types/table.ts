@@ -50,6 +50,8 @@ export type ServiceCheckType = {
   connectProvesConnection: boolean;
   /** True: results hold the route to the target, and a changed one is recorded. */
   hasRoute: boolean;
+  /** True: of uneventful results only what differs from an earlier one is stored, since statements read only parts that always are. */
+  sharesBodies: boolean;
 };
 
 const usual = {
@@ -70,6 +72,7 @@ const usual = {
   answersResponseTime: false,
   connectProvesConnection: true,
   hasRoute: false,
+  sharesBodies: false,
 } as const;
 
 const script = { ...usual, minFrequency: 1, code: 'script' } as const;
@@ -79,6 +82,7 @@ const withoutAgents = { ...usual, hasLocations: false, isRetried: false, hasRunt
 export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } = {
   URL: {
     ...usual,
+    sharesBodies: true,
     path: 'url',
     title: 'UrlCheck',
     words: 'a URL monitor',
@@ -87,6 +91,7 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
   },
   API: {
     ...usual,
+    sharesBodies: true,
     path: 'api',
     title: 'ApiCheck',
     words: 'an API check',
@@ -99,6 +104,7 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
   },
   TCP: {
     ...usual,
+    sharesBodies: true,
     path: 'tcp',
     title: 'TcpCheck',
     words: 'a TCP monitor',
@@ -107,6 +113,7 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
   },
   DNS: {
     ...usual,
+    sharesBodies: true,
     path: 'dns',
     title: 'DnsCheck',
     words: 'a DNS monitor',
@@ -114,6 +121,7 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
   },
   ICMP: {
     ...usual,
+    sharesBodies: true,
     path: 'icmp',
     title: 'IcmpCheck',
     words: 'an ICMP monitor',
