@@ -28,6 +28,8 @@ type Held = {
   nextDueAt: number;
   /** The first moment that was taken, or will be, in the name of its holder. */
   owedFrom: number;
+  /** The first moment that this process or an earlier one of its data folder owed. Before it, others did. */
+  toldFrom: number;
   isGone: boolean;
 };
 
@@ -41,9 +43,13 @@ export function createHeldChecks(): HeldChecks {
   let listed: Set<string> | null = null;
   let lastNow = -Infinity;
 
-  const hold = (check: Assignment, nextDueAt: number, owedFrom = nextDueAt): void => {
+  const hold = (
+    check: Assignment,
+    nextDueAt: number,
+    { owedFrom = nextDueAt, toldFrom = check.from }: { owedFrom?: number; toldFrom?: number } = {},
+  ): void => {
     remove(check.checkId);
-    const item = { check, nextDueAt, owedFrom, isGone: false };
+    const item = { check, nextDueAt, owedFrom, toldFrom, isGone: false };
     held.set(check.checkId, item);
     queue.add(item);
   };
@@ -59,17 +65,17 @@ export function createHeldChecks(): HeldChecks {
       known !== undefined &&
       known.check.intervalSeconds === check.intervalSeconds &&
       known.check.offsetSeconds === check.offsetSeconds;
+    // An earlier moment than any that was owed here: another agent has left runs which nobody has made. Those that were made
+    // here since then are taken again. A run that has a result by now has no effect.
+    if (!isSameSchedule || check.from < known.toldFrom) return hold(check, check.from);
+    const { owedFrom, toldFrom } = known;
     // It was held in the name of an earlier process. The service takes no reports of missed runs from that one any more, so
-    // what was taken in its name is taken again. A run that has a result by now has no effect.
-    if (known !== undefined && known.check.holder !== check.holder)
-      return hold(check, isSameSchedule ? Math.max(check.from, known.owedFrom) : check.from);
+    // what was taken in its name is taken again.
+    if (known.check.holder !== check.holder) return hold(check, Math.max(check.from, owedFrom), { toldFrom });
     // What this agent has planned of a check already, it does not plan again. A run in between is an extra one.
-    const lastPlanned = isSameSchedule ? known.nextDueAt - check.intervalSeconds * 1000 : -Infinity;
-    const nextDueAt =
-      isSameSchedule && !(check.from > lastPlanned && check.from < known.nextDueAt)
-        ? known.nextDueAt
-        : check.from;
-    hold(check, nextDueAt, known?.owedFrom);
+    const lastPlanned = known.nextDueAt - check.intervalSeconds * 1000;
+    const isExtra = check.from > lastPlanned && check.from < known.nextDueAt;
+    hold(check, isExtra ? check.from : known.nextDueAt, { owedFrom, toldFrom });
   };
 
   const isPaused = ({ pauses }: Assignment, at: number) => pauses.some(([from, to]) => from <= at && at < to);

@@ -102,6 +102,29 @@ test('what the earlier process had reported is not taken again, and a new schedu
   expect(held.earliest()).toBe(first + 20_000);
 });
 
+test('runs that another agent has left are taken, also if they are earlier than what this data folder has known', () => {
+  const left = { from: first - 2 * minute };
+  const held = createHeldChecks();
+  // The earlier process was told of the check later, and has reported what it owed.
+  held.restore([check(1)], first + minute);
+  held.apply(answer({ isFirst: true }), [check(1, { holder: idOf(77), ...left })]);
+  expect(held.earliest()).toBe(left.from);
+  expect(held.takeDue(first + 2 * minute)).toMatchObject({
+    missed: [{ from: left.from, to: first + minute, check: { holder: idOf(77) } }],
+    runs: [{ dueAt: first + 2 * minute }],
+  });
+  // The same for a check that the agent has never been without.
+  const own = createHeldChecks();
+  own.apply(answer({ isFirst: true }), [check(1)]);
+  own.takeDue(first);
+  own.apply(answer(), [check(1, left)]);
+  expect(own.earliest()).toBe(left.from);
+  // Once.
+  own.takeDue(first);
+  own.apply(answer(), [check(1, left)]);
+  expect(own.earliest()).toBe(first + minute);
+});
+
 test('a complete list in parts replaces what was held before', () => {
   const held = createHeldChecks();
   held.restore([check(1), check(2)], first + minute);
