@@ -11,7 +11,7 @@ const Moment = Type.Integer({ minimum: 0 });
 
 /** In hello: the agent can hold checks. */
 export const KeepingOffer = Type.Object({
-  /** The agent whose checks this one continues: an earlier process on the same data folder. */
+  /** Earlier processes on the same data folder, by their agent ids, or by their instance ids: their checks are this one's. */
   continues: Type.Optional(Type.Array(Id, { maxItems: 16 })),
 });
 

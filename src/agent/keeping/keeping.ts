@@ -26,7 +26,7 @@ export type Keeping = {
   /** Takes over the checks of earlier processes on this data directory. Call it before the first hello. Never rejects. */
   restore: () => Promise<void>;
   start: () => void;
-  /** What hello says: earlier agents that this one continues. */
+  /** What hello says: earlier agents and processes that this one continues. */
   offer: () => { continues: string[] };
   /** Called with each result that the service has taken. */
   settled: (payload: Buffer) => void;
@@ -241,9 +241,10 @@ export function createKeeping(options: {
     restore: async () => {
       if (!existsSync(options.folder)) return;
       const kept = await (await openFile()).adopt();
-      if (kept === null || kept.checks.length === 0) return;
+      if (kept === null) return;
+      continued = [...kept.holders.slice(-8), ...kept.instances];
       for (const id of kept.holders) holders.add(id);
-      continued = kept.holders.slice(-16);
+      if (kept.checks.length === 0) return;
       ({ stopsInOutages, variables } = kept);
       contact.restore(kept.heardAt);
       held.restore(kept.checks, kept.reportedTo);

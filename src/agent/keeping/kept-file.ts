@@ -20,7 +20,7 @@ import {
  */
 export type KeptFile = {
   /** Takes over the checks of dead processes of this data directory. Never rejects. */
-  adopt: () => Promise<Kept | null>;
+  adopt: () => Promise<Adopted | null>;
   /** Replaces what is kept. Writes that come while one is in progress are combined. Never rejects. */
   save: (kept: Kept) => void;
   /** Resolves when nothing is being written; what is kept stays for the next process. */
@@ -39,6 +39,17 @@ export type Kept = {
   /** Of the account, for checks whose jobs are without them. */
   variables: SharedVariables | null;
 };
+
+export type Adopted = Kept & {
+  /**
+   * The dead processes. The service may have given one of them checks whose answer to hello never came, or was not written
+   * here, so that its id is not known.
+   */
+  instances: string[];
+};
+
+/** Each process that says hello names the earlier ones, so that those before the last few no longer matter. */
+const mostInstances = 8;
 
 /** Agents of an earlier release do not read it: they would run the checks without the variables that are apart. */
 const fileName = 'held-apart';
@@ -59,6 +70,7 @@ export function createKeptFile(options: {
   let signing: Promise<void> | null = null;
   let timer: NodeJS.Timeout | undefined;
   let next: Kept | null = null;
+  let instances: string[] = [];
   let writing: Promise<void> | null = null;
 
   const sign = () =>
@@ -75,7 +87,7 @@ export function createKeptFile(options: {
   const write = async (kept: Kept): Promise<void> => {
     await sign();
     const path = join(folder, fileName);
-    await fs.writeFile(`${path}.new`, sealed(JSON.stringify(kept), key), { mode: 0o600 });
+    await fs.writeFile(`${path}.new`, sealed(JSON.stringify({ ...kept, instances }), key), { mode: 0o600 });
     await fs.rename(`${path}.new`, path);
   };
 
@@ -93,7 +105,7 @@ export function createKeptFile(options: {
 
   return {
     adopt: async () => {
-      let found: Kept | null = null;
+      let found: Adopted | null = null;
       try {
         const entries = await fs.readdir(root, { withFileTypes: true }).catch(() => []);
         if (entries.length === 0) return null;
@@ -109,11 +121,17 @@ export function createKeptFile(options: {
           const kept =
             (await readKept(join(other, fileName), key)) ??
             (await readKept(join(other, earlierFileName), key));
-          if (kept !== null) found = found === null ? kept : merged(found, kept);
+          if (kept !== null) {
+            kept.instances.push(entry.name);
+            found = found === null ? kept : merged(found, kept);
+          }
           dead.push(other);
         }
         // First, because this process may be killed at any moment, too.
-        if (found !== null) await write(found);
+        if (found !== null) {
+          found.instances = instances = found.instances.slice(-mostInstances);
+          await write(found);
+        }
         for (const other of dead) {
           await unsignFolder(other).catch(() => undefined);
           await fs.rm(other, { recursive: true, force: true });
@@ -138,11 +156,12 @@ export function createKeptFile(options: {
 }
 
 /** Of two processes that shared the folder. The same check in both: what the one that heard of the service last has. */
-function merged(a: Kept, b: Kept): Kept {
+function merged(a: Adopted, b: Adopted): Adopted {
   const [older, newer] = a.heardAt < b.heardAt ? [a, b] : [b, a];
   const checks = new Map([...older.checks, ...newer.checks].map((check) => [check.checkId, check]));
   return {
     holders: [...new Set([...a.holders, ...b.holders])],
+    instances: [...new Set([...a.instances, ...b.instances])],
     checks: [...checks.values()],
     reportedTo: a.reportedTo === null || b.reportedTo === null ? null : Math.min(a.reportedTo, b.reportedTo),
     heardAt: newer.heardAt,
@@ -157,15 +176,17 @@ export function readAssignments(items: readonly unknown[]): { checks: Assignment
   return { checks, invalid: items.length - checks.length };
 }
 
-async function readKept(path: string, key: Buffer): Promise<Kept | null> {
+async function readKept(path: string, key: Buffer): Promise<Adopted | null> {
   const bytes = await fs.readFile(path).catch(() => null);
   const text = bytes === null ? null : opened(bytes, key);
-  const kept = text === null ? null : (parsedJson(text) as Partial<Kept> | undefined); // checked below
+  const kept = text === null ? null : (parsedJson(text) as Partial<Adopted> | undefined); // checked below
   if (kept === null || kept === undefined || !Array.isArray(kept.checks)) return null;
-  const { holders, reportedTo, heardAt } = kept;
+  // Earlier releases do not write the instances.
+  const { holders, reportedTo, heardAt, instances = [] } = kept;
   if (!Array.isArray(holders) || typeof heardAt !== 'number') return null;
   return {
     holders: holders.filter((id) => typeof id === 'string'),
+    instances: instances.filter((id) => typeof id === 'string'),
     checks: readAssignments(kept.checks).checks,
     reportedTo: typeof reportedTo === 'number' ? reportedTo : null,
     heardAt,

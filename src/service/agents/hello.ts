@@ -29,11 +29,13 @@ export async function hello(
     keeps: body.keeping !== undefined,
     now: new Date(now()),
   });
-  const continued = knownIds(body.keeping?.continues ?? []).filter((id) => id !== agentId);
+  const continued = knownIds(body.keeping?.continues ?? []).filter(
+    (id) => id !== agentId && id !== instanceId,
+  );
   if (continued.length > 0) {
     const at = now();
     const until = new Date(at + protocolLimits.leaseSeconds * 1000);
-    await endLeasesOf(db, { ...location, agentId, agentIds: continued, now: new Date(at), until });
+    await endLeasesOf(db, { ...location, agentId, earlier: continued, now: new Date(at), until });
   }
   log.info({ agentId, location: location.slugName, version }, 'agent connected');
   return {

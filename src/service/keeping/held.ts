@@ -58,7 +58,8 @@ export async function renewKeeping(
 
 /**
  * Ends the leases of earlier processes that this agent continues, so that their checks are handed out at once. The agent
- * gets a lease, so that it is among those that get them: otherwise they would move twice.
+ * gets a lease, so that it is among those that get them: otherwise they would move twice. `earlier`: their agent ids, and
+ * their instance ids, because the data folder of a process that died soon after its hello does not have its agent id.
  */
 export async function endLeasesOf(
   db: Db,
@@ -66,22 +67,23 @@ export async function endLeasesOf(
     agentId,
     locationId,
     accountId,
-    agentIds,
+    earlier,
     now,
     until,
   }: {
     agentId: string;
     locationId: string;
     accountId: string;
-    agentIds: string[];
+    earlier: string[];
     now: Date;
     until: Date;
   },
 ): Promise<void> {
   const rows = await db.query(
     `update agents set keeps_until = least(keeps_until, $3), has_left = true
-     where id = any($1::uuid[]) and location_id = $2 and keeps_until is not null returning id`,
-    [agentIds, locationId, now],
+     where (id = any($1::uuid[]) or instance_id = any($4::text[])) and location_id = $2 and keeps_until is not null
+     returning id`,
+    [earlier, locationId, now, earlier],
   );
   if (rows.length === 0) return;
   await db.query('update agents set keeps_until = $2 where id = $1 and keeps and keeps_until is null', [

@@ -134,6 +134,7 @@ async function talk(
     random: () => 0,
   });
   await keeping.restore();
+  const { continues } = keeping.offer();
   keeping.start();
   await finished;
   await whenAsked?.();
@@ -141,7 +142,7 @@ async function talk(
   await keeping.stop();
   transport.close();
   server.close();
-  return { asked, log: lines.join(''), runs };
+  return { asked, continues, log: lines.join(''), runs };
 }
 
 const shared = { sharesVariables: true };
@@ -242,6 +243,16 @@ test('what a process holds is in the data folder at once, for the one that conti
   const whenAsked = () =>
     vi.waitFor(() => expect(existsSync(join(own, 'one', 'held-apart'))).toBe(true), { timeout: 2_000 });
   await talk([answer({ isFirst: true, checks: [check(shared)], ...shared })], { folder: own, whenAsked });
+});
+
+test('a process names the earlier ones of its data folder by what it knows of them, also without checks', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'keeping-'));
+  onTestFinished(() => rmSync(own, { recursive: true, force: true }));
+  const held = answer({ isFirst: true, checks: [check(shared)], ...shared });
+  const none = answer({ isFirst: true, ...shared });
+  expect((await talk([held], { folder: own })).continues).toEqual([]);
+  expect((await talk([none], { folder: own, instanceId: 'two' })).continues).toEqual(['a', 'one']);
+  expect((await talk([none], { folder: own, instanceId: 'three' })).continues).toContain('two');
 });
 
 describe('a process that continues the checks of an earlier one', () => {

@@ -53,9 +53,28 @@ async function write(): Promise<void> {
 test('an agent of this release continues the checks with their variables', async () => {
   await write();
   const two = file('two');
-  expect(await two.adopt()).toEqual(kept);
+  expect(await two.adopt()).toEqual({ ...kept, instances: ['one'] });
   expect(readdirSync(root)).toEqual(['two']);
   await two.close();
+});
+
+test('a process that has not saved anything itself is named to those that continue it, but not for ever', async () => {
+  await write();
+  const names = ['one'];
+  for (const name of 'abcdefghij') {
+    const next = file(name);
+    expect((await next.adopt())?.instances).toEqual(names.slice(-8));
+    await next.close();
+    names.push(name);
+  }
+  // What it saves itself names the earlier ones, too.
+  const last = file('last');
+  await last.adopt();
+  last.save({ ...kept, holders: ['b'] });
+  await last.close();
+  const after = file('after');
+  expect(await after.adopt()).toMatchObject({ holders: ['b'], instances: [...names, 'last'].slice(-8) });
+  await after.close();
 });
 
 test('an agent that knows no variables apart from the checks finds none that lack them', async () => {
@@ -70,6 +89,6 @@ test('the checks of an agent of an earlier release are continued', async () => {
     if (name.startsWith('held')) renameSync(join(root, 'one', name), join(root, 'one', 'held'));
   }
   const two = file('two');
-  expect(await two.adopt()).toEqual(kept);
+  expect(await two.adopt()).toEqual({ ...kept, instances: ['one'] });
   await two.close();
 });

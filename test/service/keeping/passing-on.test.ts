@@ -186,6 +186,25 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       expect(other.held.size).toBe(12);
     });
 
+    it('a process that died before it knew its own id is continued all the same', async () => {
+      await add(12);
+      const one = await connected();
+      await one.renewHeld();
+      const owed = fromOf(one, [...one.held.keys()]);
+      // It is given the checks with its hello, whose answer it does not live to read.
+      const { instanceId } = (await current().connect([one.agentId])).hello as { instanceId: string };
+      await current().handOut();
+      const heir = await current().connect([one.agentId, instanceId]);
+      await current().handOut();
+      await heir.renewHeld();
+      expect(heir.held.size).toBe(12);
+      expect(fromOf(heir, [...heir.held.keys()])).toEqual(owed);
+      // It ends nobody's lease but theirs.
+      await current().connect([one.agentId, instanceId]);
+      await current().handOut();
+      expect((await heir.renewHeld()).dropped).toHaveLength(0);
+    });
+
     it('a process that continues another one is among those that get its checks', async () => {
       await add(24);
       const one = await connected();
