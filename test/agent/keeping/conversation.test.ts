@@ -251,7 +251,11 @@ test('a process names the earlier ones of its data folder by what it knows of th
   const held = answer({ isFirst: true, checks: [check(shared)], ...shared });
   const none = answer({ isFirst: true, ...shared });
   expect((await talk([held], { folder: own })).continues).toEqual([]);
-  expect((await talk([none], { folder: own, instanceId: 'two' })).continues).toEqual(['a', 'one']);
+  expect((await talk([none], { folder: own, instanceId: 'two' })).continues).toEqual([
+    'a',
+    check().holder,
+    'one',
+  ]);
   expect((await talk([none], { folder: own, instanceId: 'three' })).continues).toContain('two');
 });
 
