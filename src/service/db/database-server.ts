@@ -104,21 +104,26 @@ function serverDb(
     target: pg.Pool | pg.PoolClient,
     seen?: Set<string>,
   ): Pick<Db, 'query' | 'exec' | 'notify'> {
-    const run = async <Row>(text: string, params: readonly unknown[]): Promise<Row[]> => {
-      const name = frequent.nameOf(text, seen);
+    const run = async <Row>(
+      text: string,
+      params: readonly unknown[],
+      name: string | undefined,
+    ): Promise<Row[]> => {
       const values = [...params];
       const result = await timed(text, () =>
         target.query(name === undefined ? { text, values } : { name, text, values }),
       );
       return result.rows as Row[]; // the caller names the row type of its own SQL
     };
-    const query = <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> =>
-      run<Row>(sql, params).catch((error: unknown) => {
-        if (!frequent.isUnprepared(error, sql)) throw error;
+    const query = <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> => {
+      const name = frequent.nameOf(sql, seen);
+      return run<Row>(sql, params, name).catch((error: unknown) => {
+        if (name === undefined || !frequent.isUnprepared(error, sql)) throw error;
         // A failed statement ends its transaction, which is then repeated as a whole.
         if (target !== pool) throw new Unprepared(error);
-        return run<Row>(sql, params);
+        return run<Row>(sql, params, undefined);
       });
+    };
     return {
       query,
       exec: async (sql) => void (await timed(sql, () => target.query(sql))),
@@ -170,8 +175,12 @@ function serverDb(
         } catch (error) {
           // Before `commit` is sent, a broken connection has rolled back for certain.
           const isLost = isConnectionLost(error) && performance.now() - started < lostRetryMs;
-          const isRetryable =
-            isLost || error instanceof Unprepared || retryableStates.has(sqlState(error) ?? '');
+          // Each of its statements may have to be repeated once.
+          if (error instanceof Unprepared) {
+            tries--;
+            continue;
+          }
+          const isRetryable = isLost || retryableStates.has(sqlState(error) ?? '');
           if (tries === transactionTries || !isRetryable) throw error;
         }
       }

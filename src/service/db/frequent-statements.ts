@@ -12,7 +12,7 @@ export type FrequentStatements = {
    * which the statement is prepared, or undefined.
    */
   nameOf: (sql: string, seen?: Set<string>) => string | undefined;
-  /** Whether the statement failed because of its preparation. It is then not prepared any more, and can be repeated. */
+  /** Whether a statement with a name failed because of its preparation. It has no name any more, and can be repeated. */
   isUnprepared: (error: unknown, sql: string) => boolean;
 };
 
@@ -56,7 +56,8 @@ export function createFrequentStatements(now: () => number = () => performance.n
     },
     isUnprepared: (error, sql) => {
       const state = sqlState(error);
-      if (!names.has(sql) || state === null) return false;
+      // It may have failed on several connections at once.
+      if (state === null || !(names.has(sql) || refused.has(sql) || isOff)) return false;
       if (poolerStates.includes(state)) isOff = true;
       else if (state === changedState) {
         names.delete(sql);

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 import { exitCodes, FatalError } from '../../errors.ts';
-import type { Db } from './database.ts';
+import { sqlState, type Db } from './database.ts';
 
 /**
  * Numbered SQL files: `0001-core.sql` is version 1. Each is applied once, in order, and never changes after its
@@ -12,6 +13,12 @@ type Migration = { version: number; name: string; url: URL };
 
 /** Arbitrary, but the same in every replica. */
 const advisoryLock = 4_400_001;
+/**
+ * A change of a table waits for statements that read it, such as a dump, and everything else waits for the change. So it
+ * gives up after `waitMs` and tries again after `pauseMs`.
+ */
+const usualPace = { waitMs: 3_000, pauseMs: 5_000 };
+const lockNotAvailable = '55P03';
 
 // The compiled program runs from another folder of the package, but the SQL files stay here (package.json, "files").
 const folderInPackage = 'src/service/db/migrations/';
@@ -21,12 +28,28 @@ const maxFoldersUp = 8;
  * Migrates the database to this program's version and returns the applied versions. Replicas that start together take
  * turns. Throws FatalError CONFIGURATION if the database is newer than the program.
  */
-export async function migrate(db: Db, folder: URL = migrationsFolder()): Promise<number[]> {
+export async function migrate(
+  db: Db,
+  folder: URL = migrationsFolder(),
+  { waitMs, pauseMs } = usualPace,
+): Promise<number[]> {
   const migrations = await listMigrations(folder);
+  for (;;) {
+    try {
+      return await applyMissing(db, migrations, waitMs);
+    } catch (error) {
+      if (sqlState(error) !== lockNotAvailable) throw error;
+      await setTimeout(pauseMs);
+    }
+  }
+}
+
+async function applyMissing(db: Db, migrations: readonly Migration[], waitMs: number): Promise<number[]> {
   const newest = migrations.at(-1)?.version ?? 0;
   return db.tx(async (tx) => {
     await tx.query(`select set_config('statement_timeout', '0', true)`);
     await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
+    await tx.query(`select set_config('lock_timeout', $1, true)`, [String(waitMs)]);
     await tx.exec(
       `create table if not exists schema_migrations (
          version integer primary key, name text not null, applied_at timestamptz not null default now())`,

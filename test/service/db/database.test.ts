@@ -176,6 +176,28 @@ describe.each(databases)('database: $name', (database) => {
       });
     });
 
+    it.runIf(database.name === 'server')(
+      'lets others pass while it waits for a table that is read for long',
+      async () => {
+        const folder = await mkdtemp(join(tmpdir(), 'location-agent-migrations-'));
+        await writeFile(join(folder, '0001-changed.sql'), 'alter table dumped add column more text;');
+        const [dump, replica, other] = await database.openReplicas(3, { migrated: false });
+        await dump?.exec('create table dumped (n integer)');
+        let migrated: Promise<number[]> | null = null;
+        await dump?.tx(async (tx) => {
+          await tx.query('select * from dumped');
+          migrated = migrate(replica as Db, pathToFileURL(`${folder}/`), { waitMs: 300, pauseMs: 100 });
+          const waits = () =>
+            tx.query(`select 1 from pg_locks where not granted and relation = 'dumped'::regclass`);
+          await expect.poll(async () => (await waits()).length).toBe(1);
+          // It reads the table although the change waits for it.
+          expect(await other?.query('select * from dumped')).toEqual([]);
+        });
+        expect(await migrated).toEqual([1]);
+        await rm(folder, { recursive: true });
+      },
+    );
+
     it('applies all missing migrations or none', async () => {
       const folder = await mkdtemp(join(tmpdir(), 'location-agent-migrations-'));
       await writeFile(join(folder, '0001-good.sql'), 'create table good (n integer);');

@@ -89,6 +89,31 @@ describe.each(databases)('prepared statements: $name', (database) => {
       expect(await db.query(read, [2])).toEqual(found);
     });
 
+    it.runIf(isShared)(
+      'reads it on several connections at once, and several such tables in one transaction',
+      async () => {
+        const reads = Array.from(
+          { length: 6 },
+          (_, n) => `select * from things where id = $1 limit ${n + 1}`,
+        );
+        const all = () => Promise.all(reads.flatMap((read) => [1, 2, 3].map(() => db.query(read, [2]))));
+        for (let n = 0; n < often; n++) await all();
+        await db.exec('alter table things add column still_more text');
+        expect((await all()).flat()).toHaveLength(18);
+        await db.exec('alter table things drop column still_more');
+        for (let n = 0; n < often; n++) await all();
+        const others = reads.map((read) => `${read} offset 0`);
+        for (let n = 0; n < often; n++) for (const read of others) await db.query(read, [2]);
+        await db.exec('alter table things add column last text');
+        const found = await db.tx(async (tx) => {
+          const rows = [];
+          for (const read of others) rows.push(...(await tx.query(read, [2])));
+          return rows;
+        });
+        expect(found).toHaveLength(6);
+      },
+    );
+
     it.runIf(isShared)('goes on when a pooler takes what was prepared away', async () => {
       const read = 'select name from things where id = $1 limit 1';
       for (let n = 0; n < often; n++) await db.query(read, [3]);
