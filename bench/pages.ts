@@ -13,7 +13,7 @@ import { bucketSql } from '../src/service/engine/histogram.ts';
 import { hasChromium, startChromium } from '../test/helpers/scripts/chromium.ts';
 import { postgresBinaries, startPostgres } from '../test/helpers/service/postgres.ts';
 import { fillAccount } from './lib/overview-account.ts';
-import { machine, startChild } from './lib/processes.ts';
+import { report, startChild } from './lib/processes.ts';
 
 /**
  * The pages in a Chromium, with an empty cache each time: milliseconds until the last row or chart is painted, kilobytes of
@@ -249,18 +249,7 @@ async function main(): Promise<void> {
     return ours / limit;
   });
   const ratio = Number(Math.max(...ratios).toFixed(2));
-  console.log(
-    JSON.stringify({
-      name: 'pages',
-      unit: 'ratio',
-      ours: ratio,
-      peer: null,
-      limit: 1,
-      ratio,
-      figures,
-      machine,
-    }),
-  );
+  report({ name: 'pages', unit: 'ratio', ours: ratio, peer: null, limit: 1, ratio, figures });
   process.exitCode = ratio <= 1 ? 0 : 1;
 }
 

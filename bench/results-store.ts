@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { createLog } from '../src/log.ts';
@@ -20,7 +20,7 @@ import { moveOldResults } from '../src/service/result-files/move-results.ts';
 import { createFiledResults } from '../src/service/result-files/read-results.ts';
 import { postgresBinaries, startPostgres } from '../test/helpers/service/postgres.ts';
 import { fillMonth, key } from './lib/filed-month.ts';
-import { treeCpuMs } from './lib/processes.ts';
+import { report, treeCpuMs } from './lib/processes.ts';
 
 /**
  * 30 days of one check (43,200 results, one a minute) among others, in files: answers of analytics and of lists over HTTP, on
@@ -203,19 +203,7 @@ async function main(): Promise<void> {
     ),
   ];
   const ratio = Number(Math.max(...ratios).toFixed(2));
-  const machine = `${availableParallelism()} x ${cpus()[0]?.model.trim() ?? 'unknown'}, Node ${process.versions.node}`;
-  console.log(
-    JSON.stringify({
-      name: 'results-store',
-      unit: 'ratio',
-      ours: ratio,
-      peer: null,
-      limit: 1,
-      ratio,
-      figures,
-      machine,
-    }),
-  );
+  report({ name: 'results-store', unit: 'ratio', ours: ratio, peer: null, limit: 1, ratio, figures });
   process.exitCode = ratio <= 1 ? 0 : 1;
 }
 

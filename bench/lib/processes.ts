@@ -16,6 +16,8 @@ export function report(figures: {
   peer: number | null;
   limit: number | null;
   ratio: number | null;
+  /** Whatever else was measured. */
+  figures?: object;
 }): void {
   console.log(JSON.stringify({ ...figures, machine }));
 }

@@ -14,10 +14,9 @@ const tracesMs = 8 * dayMs;
 const isWhole = (column: string) => `r.${column} = date_trunc('milliseconds', r.${column})`;
 
 /**
- * SQL over `r`: whether a result may leave the table, over $1 (day), $2 (the next day) and $3 (traces of
- * earlier days may move). Those stay that something may still change or read by its id: records of missed runs, runs of
- * sessions, the last run of a check, the one that alerts are about, and those that followers have not seen yet. If a
- * status is behind, its last run is one of those after the run that it names (db/last-run.ts).
+ * SQL over `r`: whether a result may leave the table, over $1 (day), $2 (the next day) and $3 (traces of earlier days may
+ * move). What something may still change or read by its id stays: records of missed runs, runs of sessions, the last run of a
+ * check, the one that its alerts are about, and those that followers have not seen yet.
  */
 const mayMove = `r.started_at >= $1 and r.started_at < $2 and r.status <> 'missed' and not r.test_session
   and (r.check_type not in ${withRoutes} or $1 < $3::timestamptz)

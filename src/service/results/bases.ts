@@ -1,7 +1,8 @@
 import { minuteMs } from '../../durations.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import { dayOf } from '../db/partitions.ts';
-import type { Queryable } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
+import { upgradedAt } from '../db/upgraded.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { differenceOf } from './difference.ts';
 import type { ResultToStore } from './store-result.ts';
@@ -94,6 +95,12 @@ export function createResultBases(from = 0): ResultBases {
     },
   };
 }
+
+/** The migration with which replicas can read bodies that have only what differs. */
+const firstMigration = 55;
+
+/** From when on bodies may be stored like that. */
+export const basesFrom = (db: Db): Promise<number> => upgradedAt(db, firstMigration);
 
 /** Stores bases. The partitions of their days must exist. */
 export async function insertBases(tx: Queryable, bases: readonly Base[]): Promise<void> {
