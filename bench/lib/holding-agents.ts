@@ -9,6 +9,7 @@ import {
   type ProtocolAgents,
   type ProtocolAgentsOptions,
 } from '../../test/helpers/service/protocol-agents.ts';
+import { holdingHello } from './holding-hello.ts';
 
 /** Agents that hold checks, as far as the protocol goes: they "run" each for a moment when it is due, and report it. */
 
@@ -74,24 +75,7 @@ async function runAgent(
   }
 
   async function hello(): Promise<void> {
-    const host = {
-      hostname: 'h',
-      platform: 'linux',
-      arch: 'x64',
-      nodeVersion: 'v20',
-      cores: 1,
-      memoryBytes: 1,
-    };
-    const answer = await call<{ agentId: string }>('hello', {
-      instanceId,
-      version: '1.0.0',
-      protocolMinor: 7,
-      host,
-      runtimes: [],
-      checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP'],
-      lanes: { uptime: slots },
-      keeping: {},
-    });
+    const answer = await call<{ agentId: string }>('hello', holdingHello({ instanceId, slots }));
     if (answer !== null) ({ agentId } = answer);
     cursor = null;
   }

@@ -7,6 +7,7 @@ import { Agent, request } from 'undici';
 import type { Assignment, KeepingAnswer } from '../../src/protocol/assignments.ts';
 import { lastDue, scheduledJobId } from '../../src/protocol/schedule.ts';
 import { resultOf } from '../../test/helpers/service/protocol-agents.ts';
+import { holdingHello } from './holding-hello.ts';
 
 export type InstantOptions = { urls: string[]; keys: string[]; checks: number };
 export type InstantFigures = { stored: number; others: number };
@@ -70,24 +71,11 @@ async function claim(agent: OneAgent): Promise<void> {
 }
 
 async function claims(agent: OneAgent): Promise<void> {
-  const host = {
-    hostname: 'h',
-    platform: 'linux',
-    arch: 'x64',
-    nodeVersion: 'v20',
-    cores: 1,
-    memoryBytes: 1,
-  };
-  const answer = await call<{ agentId: string }>(agent, 'hello', {
-    instanceId: randomUUID(),
-    version: '1.0.0',
-    protocolMinor: 7,
-    host,
-    runtimes: [],
-    checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP'],
-    lanes: { uptime: 100 },
-    keeping: {},
-  });
+  const answer = await call<{ agentId: string }>(
+    agent,
+    'hello',
+    holdingHello({ instanceId: randomUUID(), slots: 100 }),
+  );
   agent.id = answer?.agentId ?? '';
   while (!isStopping) {
     await claim(agent).catch((error: unknown) => {
