@@ -124,7 +124,7 @@ describe.each(places)('assignments, $name', ({ embedded }) => {
     }
     const held = join(folder, 'one', 'assignments');
     await until(
-      () => existsSync(held) && readdirSync(held).some((name) => existsSync(join(held, name, 'held'))),
+      () => existsSync(held) && readdirSync(held).some((name) => existsSync(join(held, name, 'held-apart'))),
       'the file of the held checks',
       30_000,
     );

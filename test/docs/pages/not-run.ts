@@ -10,7 +10,7 @@ export const notRun: { readonly [reason: string]: RegExp } = {
     /^(?:[A-Z_]+=\S+ )*npm start\b|^location-agent dev\b|^SERVICE_PORT=0 .* dev$/,
   'builds, tests or measures the project for minutes':
     /^npm (?:test|run (?:build|check|test:images|test:long|bench|fuzz|format|openapi|lint-openapi|observability|release))\b/,
-  'runs faults for minutes; npm run chaos -- --list is run': /^npm run chaos(?! -- --list)/,
+  'runs faults for minutes; npm run chaos -- --list is run': /^(?:[A-Z_]+=\S+ )*npm run chaos(?! -- --list)/,
   'makes files of the project: pictures, and a table of measured figures':
     /^node scripts\/(?:screenshots|chaos-table)\.mjs\b/,
   'needs a bucket; test/service/artifacts uses one': /\bSERVICE_ARTIFACT_STORE=s3:/,
