@@ -10,6 +10,7 @@ import {
   type Db,
 } from './database.ts';
 import { createFrequentStatements } from './frequent-statements.ts';
+import { createListening } from './listening.ts';
 import { CommitUnknown, DatabaseUnavailable, isConnectionLost } from './trouble.ts';
 
 const poolSize = 10;
@@ -26,7 +27,6 @@ const transactionTries = 4;
 const retryableStates = new Set(['40P01', '40001']);
 /** A transaction whose connection broke runs again only while less than this has passed since its first attempt. */
 const lostRetryMs = 5_000;
-const relistenMs = 1_000;
 
 /** Opens a pool on a PostgreSQL server (15 or newer). Throws FatalError CONFIGURATION if it cannot be reached. */
 export async function openServerDatabase(
@@ -85,7 +85,7 @@ function serverDb(
   settings: pg.ClientConfig,
   options: Pick<DatabaseOptions, 'log' | 'onStatement'>,
 ): Db {
-  const stops = new Set<() => Promise<void>>();
+  const listening = createListening(settings, options.log);
   const frequent = createFrequentStatements();
   let closing: Promise<void> | null = null;
 
@@ -185,16 +185,11 @@ function serverDb(
         }
       }
     },
-    listen: async (channel, fn, onGap) => {
-      const on = { channel: checkChannel(channel), fn, onGap };
-      const stop = await listenForever(settings, on, options.log);
-      stops.add(stop);
-      return () => {
-        stops.delete(stop);
-        return stop();
-      };
-    },
-    close: () => (closing ??= Promise.all([...stops].map((stop) => stop())).then(() => pool.end())),
+    listen: (channel, fn, onGap) =>
+      listening.listen(checkChannel(channel), fn, onGap).catch((error: unknown) => {
+        throw classified(error);
+      }),
+    close: () => (closing ??= listening.close().then(() => pool.end())),
   };
 }
 
@@ -224,62 +219,4 @@ function classified(error: unknown): Error {
   const isOurs = known instanceof TypeError || known instanceof RangeError || known instanceof SyntaxError;
   if (known instanceof pg.DatabaseError || known instanceof DatabaseUnavailable || isOurs) return known;
   return new DatabaseUnavailable(known);
-}
-
-/** Listens on a dedicated connection, which is replaced if it breaks. */
-async function listenForever(
-  settings: pg.ClientConfig,
-  {
-    channel,
-    fn,
-    onGap,
-  }: { channel: string; fn: (payload: string) => void; onGap?: (() => void) | undefined },
-  log: DatabaseOptions['log'],
-): Promise<() => Promise<void>> {
-  let stopped = false;
-  let isAgain = false;
-  let client: pg.Client | null = null;
-  let timer: NodeJS.Timeout | undefined;
-
-  async function open(): Promise<void> {
-    const next = new pg.Client(settings);
-    let ended = false;
-    const again = (error?: Error) => {
-      if (ended) return;
-      ended = true;
-      client = null;
-      next.end().catch(() => undefined);
-      if (stopped) return;
-      log?.warn({ channel, error: error?.message ?? 'ended' }, 'listening connection broke');
-      timer = setTimeout(() => void open().catch(() => undefined), relistenMs);
-    };
-    next.on('error', again);
-    next.on('end', () => again());
-    next.on('notification', (message) => fn(message.payload ?? ''));
-    try {
-      await next.connect();
-      await next.query(`listen ${channel}`);
-      client = next;
-      if (isAgain) onGap?.();
-      isAgain = true;
-    } catch (error) {
-      again(toError(error));
-      throw classified(error);
-    }
-    if (stopped) await next.end();
-  }
-
-  try {
-    await open();
-  } catch (error) {
-    // The caller gets the error and retries; there is no retry here.
-    stopped = true;
-    clearTimeout(timer);
-    throw error;
-  }
-  return async () => {
-    stopped = true;
-    clearTimeout(timer);
-    await client?.end();
-  };
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -231,20 +232,40 @@ describe('server', () => {
       if (server === undefined) return;
       const [db, other] = await server.openReplicas(2, { migrated: false });
       const heard: string[] = [];
-      await db?.listen('mended', (payload) => heard.push(payload));
+      let gaps = 0;
+      await db?.listen(
+        'mended',
+        (payload) => heard.push(payload),
+        () => gaps++,
+      );
+      const heardToo: string[] = [];
+      const stop = await db?.listen('mended_too', (payload) => heardToo.push(payload));
+      const listening = await other?.query(
+        `select 1 from pg_stat_activity where datname = current_database() and query ilike 'listen %'`,
+      );
+      expect(listening).toHaveLength(1);
+      expect(gaps).toBe(0);
       await other?.query(
         `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
       );
       await expect.poll(() => db?.query('select 1 as one').catch(() => null)).toEqual([{ one: 1 }]);
-      await expect
-        .poll(
-          async () => {
-            await other?.notify('mended', 'again');
-            return heard.at(-1);
-          },
-          { timeout: 10_000, interval: 200 },
-        )
-        .toBe('again');
+      const hears = async (channel: string, where: string[]): Promise<void> => {
+        const payload = randomUUID();
+        const isHeard = async () => {
+          await other?.notify(channel, payload);
+          return where.at(-1);
+        };
+        await expect.poll(isHeard, { timeout: 10_000, interval: 200 }).toBe(payload);
+      };
+      await hears('mended', heard);
+      await hears('mended_too', heardToo);
+      expect(gaps).toBe(1);
+      // One channel ends without the other, and begins again on the same connection.
+      await stop?.();
+      const later: string[] = [];
+      await db?.listen('mended_too', (payload) => later.push(payload));
+      await hears('mended_too', later);
+      expect(heardToo).not.toContain(later[0]);
       await server.close();
     },
   );

@@ -1,0 +1,100 @@
+import pg from 'pg';
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+
+/** LISTEN on one connection for all channels: each would cost the server a process and memory. */
+export type Listening = {
+  /**
+   * Calls `fn` with each payload, and `onGap` after each time that some may have been lost. Rejects if the server cannot be
+   * reached. Resolves to what ends it.
+   */
+  listen(channel: string, fn: (payload: string) => void, onGap?: () => void): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+};
+
+type Subscription = {
+  channel: string;
+  fn: (payload: string) => void;
+  onGap: (() => void) | undefined;
+  /** False until the server listens for it. */
+  isListening: boolean;
+};
+
+const relistenMs = 1_000;
+
+/** Opens the connection with the first channel, replaces it when it breaks, and ends it with the last channel. */
+export function createListening(settings: pg.ClientConfig, log: Log | undefined): Listening {
+  const subscriptions = new Set<Subscription>();
+  let connection: Promise<pg.Client> | null = null;
+  let timer: NodeJS.Timeout | undefined;
+
+  function connected(): Promise<pg.Client> {
+    if (connection !== null) return connection;
+    clearTimeout(timer);
+    const client = new pg.Client(settings);
+    let isOver = false;
+    const onEnd = (error?: Error) => {
+      if (isOver) return;
+      isOver = true;
+      if (connection === opening) connection = null;
+      client.end().catch(() => undefined);
+      if (![...subscriptions].some(({ isListening }) => isListening)) return;
+      log?.warn({ error: error?.message ?? 'ended' }, 'listening connection broke');
+      timer = setTimeout(() => void connected().catch(() => undefined), relistenMs);
+    };
+    client.on('error', onEnd);
+    client.on('end', () => onEnd());
+    client.on('notification', ({ channel, payload }) => {
+      for (const each of subscriptions) if (each.channel === channel) each.fn(payload ?? '');
+    });
+    const opening: Promise<pg.Client> = (async () => {
+      try {
+        await client.connect();
+        const again = [...subscriptions].filter(({ isListening }) => isListening);
+        if (again.length > 0) await client.query(again.map(({ channel }) => `listen ${channel}`).join('; '));
+        for (const { onGap } of again) onGap?.();
+        return client;
+      } catch (error) {
+        onEnd(toError(error));
+        throw error;
+      }
+    })();
+    connection = opening;
+    return opening;
+  }
+
+  async function end(): Promise<void> {
+    clearTimeout(timer);
+    const last = connection;
+    connection = null;
+    await (await last?.catch(() => null))?.end();
+  }
+
+  return {
+    listen: async (channel, fn, onGap) => {
+      const subscription: Subscription = { channel, fn, onGap, isListening: false };
+      subscriptions.add(subscription);
+      const isUsed = () => [...subscriptions].some((each) => each.channel === channel);
+      try {
+        const client = await connected();
+        await client.query(`listen ${channel}`);
+        // Else the connection broke with the answer, and nobody has noted that this channel needs another one.
+        subscription.isListening = true;
+        if (connection === null) await connected();
+      } catch (error) {
+        subscriptions.delete(subscription);
+        throw error;
+      }
+      return async () => {
+        subscriptions.delete(subscription);
+        if (subscriptions.size === 0) return end();
+        const client = await connection?.catch(() => null);
+        if (!isUsed()) await client?.query(`unlisten ${channel}`).catch(() => undefined);
+      };
+    },
+    close: async () => {
+      subscriptions.clear();
+      await end();
+    },
+  };
+}
