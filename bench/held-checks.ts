@@ -76,7 +76,7 @@ function startAgent(index: number): ChildProcess {
       UPTIME_CONCURRENCY: '1000',
       AGENT_HEALTH_PORT: '0',
       AGENT_DATA_DIR: join(folder, `agent-${index}`),
-      LOG_LEVEL: 'ERROR',
+      LOG_LEVEL: process.env['BENCH_LOG_LEVEL'] ?? 'ERROR',
       NODE_ENV: 'production',
     },
   });
@@ -166,6 +166,15 @@ const all = await lags([[from, to]]);
 const [begin = 0] = troubles;
 const end = (troubles.at(-1) ?? 0) + troubleMs;
 const calm = kills ? await lags([[from, begin - 1_000], [Math.min(to, end), to]]) : all; // prettier-ignore
+if (process.env['BENCH_TIMELINE'] !== undefined) {
+  for (let at = from; at < to; at += 10_000) {
+    const part = await lags([[at, Math.min(to, at + 10_000)]]);
+    console.log(
+      `  ${((at - from) / 1000).toFixed(0).padStart(4)} s: ${part?.runs} runs, p50 ${part?.p50?.toFixed(0)} ms, p99 ${part?.p99?.toFixed(0)} ms, worst ${part?.worst?.toFixed(0)} ms`,
+    );
+  }
+  for (const at of troubles) console.log(`  killed at ${((at - from) / 1000).toFixed(0)} s`);
+}
 await db.close();
 await postgres.stop();
 rmSync(folder, { recursive: true, force: true });

@@ -1,30 +1,31 @@
-import type { Assignment, KeepingAnswer } from '../../protocol/assignments.ts';
+import type { KeepingAnswer } from '../../protocol/assignments.ts';
 import { planRuns } from '../../protocol/plan-runs.ts';
 import { claimWindowSeconds, nextDue } from '../../protocol/schedule.ts';
 import { createDueQueue } from './due-queue.ts';
+import type { PackedCheck } from './packed.ts';
 
 /** The checks that this agent holds, and when each is due. All moments are by the service's clock. */
 
 /** Due moments of one check that nobody has run, evenly spaced. */
-export type MissedRuns = { check: Assignment; from: number; to: number; count: number };
+export type MissedRuns = { check: PackedCheck; from: number; to: number; count: number };
 
 export type HeldChecks = {
   /** Takes the changes of one answer. Assignments have been validated. */
-  apply: (answer: KeepingAnswer, checks: readonly Assignment[]) => void;
+  apply: (answer: KeepingAnswer, checks: readonly PackedCheck[]) => void;
   /** What is due at `now`; each moment is returned once, as a run or as missed. */
-  takeDue: (now: number) => { runs: { check: Assignment; dueAt: number }[]; missed: MissedRuns[] };
+  takeDue: (now: number) => { runs: { check: PackedCheck; dueAt: number }[]; missed: MissedRuns[] };
   /** The earliest moment that has not been taken; null = there are no checks. */
   earliest: () => number | null;
   size: () => number;
-  all: () => Assignment[];
+  all: () => PackedCheck[];
   /** Forgets everything. */
   clear: () => void;
   /** Takes checks that an earlier process held. It had reported every run up to `reportedTo`. */
-  restore: (checks: readonly Assignment[], reportedTo: number | null) => void;
+  restore: (checks: readonly PackedCheck[], reportedTo: number | null) => void;
 };
 
 type Held = {
-  check: Assignment;
+  check: PackedCheck;
   nextDueAt: number;
   /** The first moment that was taken, or will be, in the name of its holder. */
   owedFrom: number;
@@ -44,7 +45,7 @@ export function createHeldChecks(): HeldChecks {
   let lastNow = -Infinity;
 
   const hold = (
-    check: Assignment,
+    check: PackedCheck,
     nextDueAt: number,
     { owedFrom = nextDueAt, toldFrom = check.from }: { owedFrom?: number; toldFrom?: number } = {},
   ): void => {
@@ -59,7 +60,7 @@ export function createHeldChecks(): HeldChecks {
     held.delete(checkId);
   };
 
-  const put = (check: Assignment): void => {
+  const put = (check: PackedCheck): void => {
     const known = held.get(check.checkId);
     const isSameSchedule =
       known !== undefined &&
@@ -78,7 +79,8 @@ export function createHeldChecks(): HeldChecks {
     hold(check, isExtra ? check.from : known.nextDueAt, { owedFrom, toldFrom });
   };
 
-  const isPaused = ({ pauses }: Assignment, at: number) => pauses.some(([from, to]) => from <= at && at < to);
+  const isPaused = ({ pauses }: PackedCheck, at: number) =>
+    pauses.some(([from, to]) => from <= at && at < to);
 
   return {
     apply: (answer, checks) => {
@@ -102,7 +104,7 @@ export function createHeldChecks(): HeldChecks {
         }
       }
       lastNow = now;
-      const runs: { check: Assignment; dueAt: number }[] = [];
+      const runs: { check: PackedCheck; dueAt: number }[] = [];
       const missed: MissedRuns[] = [];
       for (let item = queue.take(now); item !== null; item = queue.take(now)) {
         const { check } = item;
@@ -145,7 +147,7 @@ export function createHeldChecks(): HeldChecks {
     },
   };
 
-  function outsidePauses(check: Assignment, { from, to }: { from: number; to: number }): MissedRuns[] {
+  function outsidePauses(check: PackedCheck, { from, to }: { from: number; to: number }): MissedRuns[] {
     const found: MissedRuns[] = [];
     let current: MissedRuns | null = null;
     for (let at = from; at <= to; at = nextDue(check, at)) {

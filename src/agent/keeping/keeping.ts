@@ -16,6 +16,7 @@ import { createContact } from './contact.ts';
 import { createHeldChecks } from './held-checks.ts';
 import type { KeptFile } from './kept-file.ts';
 import { createLedger, settledMoment } from './ledger.ts';
+import { createSaving } from './saving.ts';
 import { createTimetable } from './timetable.ts';
 
 /**
@@ -47,7 +48,6 @@ export type Keeping = {
 const offMs = 15_000;
 /** A location that stops in outages: its agents stop this long after they last heard of the service. */
 const stopMs = protocolLimits.leaseSeconds * 1000;
-const saveEveryMs = 5_000;
 const leaveMs = 3_000;
 
 export function createKeeping(options: {
@@ -87,8 +87,6 @@ export function createKeeping(options: {
   let stopsInOutages = false;
   let variables: SharedVariables | null = null;
   let running: Promise<void> = Promise.resolve();
-  let saveTimer: NodeJS.Timeout | undefined;
-  let isDirty = false;
   let file: KeptFile | null = null;
 
   /** The service's clock: it runs with this machine's monotonic one between two hellos. */
@@ -116,18 +114,20 @@ export function createKeeping(options: {
       log.warn({ err: toError(error) }, 'the held checks cannot be kept in the data folder');
     return (file ??= createKeptFile({ root: options.folder, instanceId, apiKey: options.apiKey, onError }));
   };
-  const save = async (): Promise<void> => {
-    if (held.size() === 0 && file === null) return;
-    const kept = await openFile();
-    kept.save({
-      holders: [...holders],
-      checks: held.all(),
-      reportedTo: reportedTo(),
-      heardAt: contact.heardAt(),
-      stopsInOutages,
-      variables,
-    });
-  };
+  const saving = createSaving({
+    file: openFile,
+    kept: () =>
+      held.size() === 0 && file === null
+        ? null
+        : {
+            holders: [...holders],
+            checks: held.all(),
+            reportedTo: reportedTo(),
+            heardAt: contact.heardAt(),
+            stopsInOutages,
+            variables,
+          },
+  });
 
   const forgetAll = (): void => {
     cursor = null;
@@ -135,7 +135,7 @@ export function createKeeping(options: {
     if (held.size() === 0) return;
     log.warn({ checks: held.size() }, 'the service lets agents hold no checks any more');
     held.clear();
-    isDirty = true;
+    saving.changed();
   };
 
   /** While replicas are restarted, some let agents hold checks and others do not. The lease bridges that. */
@@ -151,7 +151,7 @@ export function createKeeping(options: {
     // What is due by now is run in its old form; what comes later in its new one. After a pause the old form may be long out
     // of date, or another agent's.
     if (!hadStopped) timetable.runDue();
-    const { readAssignments } = await import('./kept-file.ts');
+    const { readAssignments } = await import('./packed.ts');
     const { checks, invalid } = readAssignments(answer.checks);
     if (invalid > 0) options.fault(new Error(`${invalid} held checks are malformed`), 'held checks ignored');
     for (const { holder } of checks) holders.add(holder);
@@ -164,13 +164,13 @@ export function createKeeping(options: {
     const isMixed =
       !answer.hasMore && held.all().some(({ sharesVariables }) => (sharesVariables === true) !== isApart);
     cursor = isMixed ? null : answer.cursor;
-    isDirty ||=
-      checks.length > 0 || answer.dropped.length > 0 || answer.isFirst || answer.variables !== undefined;
+    if (checks.length > 0 || answer.dropped.length > 0 || answer.isFirst || answer.variables !== undefined)
+      saving.changed();
     timetable.replan();
     // The process that continues this one must know its name from the beginning.
     if (!answer.hasMore && savedAs !== cursorOf && held.size() > 0) {
       savedAs = cursorOf;
-      void save();
+      void saving.save();
     }
   };
 
@@ -248,19 +248,14 @@ export function createKeeping(options: {
       ({ stopsInOutages, variables } = kept);
       contact.restore(kept.heardAt);
       held.restore(kept.checks, kept.reportedTo);
-      isDirty = true;
+      saving.changed();
       log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');
     },
     start: () => {
       if (held.size() > 0) askFirst.begin();
       timetable.start();
       running = loop();
-      saveTimer = setInterval(() => {
-        if (!isDirty && held.size() === 0) return;
-        isDirty = false;
-        void save();
-      }, saveEveryMs);
-      saveTimer.unref();
+      saving.start();
     },
     offer: () => ({ continues: continued }),
     settled: (payload) => {
@@ -290,10 +285,10 @@ export function createKeeping(options: {
     },
     stop: async () => {
       stopped.abort(new Error('the agent is stopping'));
-      clearInterval(saveTimer);
+      saving.stop();
       timetable.stop();
       await running;
-      await save();
+      await saving.save();
       await file?.close();
     },
   };

@@ -1,8 +1,8 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { Compile } from 'typebox/compile';
-import { Assignment, SharedVariables } from '../../protocol/assignments.ts';
+import { SharedVariables } from '../../protocol/assignments.ts';
 import { parsedJson } from '../../json-values.ts';
 import {
   beatFolder,
@@ -13,29 +13,38 @@ import {
   signFolder,
   unsignFolder,
 } from '../folders/owner.ts';
+import { readAssignments, unpackedJson, type PackedCheck } from './packed.ts';
+import { readSealedLines, writeSealedLines } from './sealed-lines.ts';
 
 /**
  * Keeps the held checks over a restart, in a folder of each process below `assignments/` of the data directory. They
- * contain variables and certificates, so the file is encrypted with a key that follows from the agent's API key.
+ * contain variables and certificates, so the files are encrypted with a key that follows from the agent's API key. The
+ * checks are written when they have changed; a small file has what changes with each run.
  */
 export type KeptFile = {
   /** Takes over the checks of dead processes of this data directory. Never rejects. */
   adopt: () => Promise<Adopted | null>;
-  /** Replaces what is kept. Writes that come while one is in progress are combined. Never rejects. */
-  save: (kept: Kept) => void;
+  /** Replaces what is kept, one call after the other. Never rejects. */
+  save: (kept: Kept) => Promise<void>;
+  /** Replaces the facts only. Before the first `save`, it does nothing. Never rejects. */
+  saveFacts: (facts: KeptFacts) => Promise<void>;
   /** Resolves when nothing is being written; what is kept stays for the next process. */
   close: () => Promise<void>;
 };
 
-export type Kept = {
+/** What changes with each run. */
+export type KeptFacts = {
   /** The ids under which the agent held them. */
   holders: string[];
-  checks: Assignment[];
   reportedTo: number | null;
   /** When the agent last heard of the service, by the service's clock. */
   heardAt: number;
   /** They are stopped while the service is away. */
   stopsInOutages: boolean;
+};
+
+export type Kept = KeptFacts & {
+  checks: PackedCheck[];
   /** Of the account, for checks whose jobs are without them. */
   variables: SharedVariables | null;
 };
@@ -53,9 +62,10 @@ const mostInstances = 8;
 
 /** Agents of an earlier release do not read it: they would run the checks without the variables that are apart. */
 const fileName = 'held-apart';
-/** What those agents write. */
+/** Facts that are newer than those in the file of the checks. */
+const factsName = 'held-facts';
+/** What those agents write: one line. */
 const earlierFileName = 'held';
-const assignments = Compile(Assignment);
 const sharedVariables = Compile(SharedVariables);
 
 export function createKeptFile(options: {
@@ -69,9 +79,10 @@ export function createKeptFile(options: {
   const key = createHash('sha256').update(`assignments of ${options.apiKey}`).digest();
   let signing: Promise<void> | null = null;
   let timer: NodeJS.Timeout | undefined;
-  let next: Kept | null = null;
   let instances: string[] = [];
-  let writing: Promise<void> | null = null;
+  /** Names the file of checks to which the facts belong; null = there is none. */
+  let version: string | null = null;
+  let writing: Promise<void> = Promise.resolve();
 
   const sign = () =>
     (signing ??= (async () => {
@@ -84,24 +95,19 @@ export function createKeptFile(options: {
       throw error;
     }));
 
-  const write = async (kept: Kept): Promise<void> => {
+  const write = async ({ checks, ...facts }: Kept): Promise<void> => {
     await sign();
-    const path = join(folder, fileName);
-    await fs.writeFile(`${path}.new`, sealed(JSON.stringify({ ...kept, instances }), key), { mode: 0o600 });
-    await fs.rename(`${path}.new`, path);
+    const next = randomUUID();
+    await writeSealedLines(
+      join(folder, fileName),
+      key,
+      linesOf({ ...facts, instances, version: next }, checks),
+    );
+    version = next;
   };
 
-  const writeAll = async (): Promise<void> => {
-    while (next !== null) {
-      const kept = next;
-      next = null;
-      try {
-        await write(kept);
-      } catch (error) {
-        onError(error);
-      }
-    }
-  };
+  const inTurn = (work: () => Promise<void>): Promise<void> =>
+    (writing = writing.then(work).catch((error: unknown) => onError(error)));
 
   return {
     adopt: async () => {
@@ -119,8 +125,7 @@ export function createKeptFile(options: {
           ).catch(() => false);
           if (!isDead) continue;
           const kept =
-            (await readKept(join(other, fileName), key)) ??
-            (await readKept(join(other, earlierFileName), key));
+            (await readKept(other, fileName, key)) ?? (await readKept(other, earlierFileName, key));
           if (kept !== null) {
             kept.instances.push(entry.name);
             found = found === null ? kept : merged(found, kept);
@@ -141,12 +146,12 @@ export function createKeptFile(options: {
       }
       return found;
     },
-    save: (kept) => {
-      next = kept;
-      writing ??= writeAll().finally(() => {
-        writing = null;
-      });
-    },
+    save: (kept) => inTurn(() => write(kept)),
+    saveFacts: (facts) =>
+      inTurn(async () => {
+        if (version === null) return;
+        await writeSealedLines(join(folder, factsName), key, [JSON.stringify({ ...facts, version })]);
+      }),
     close: async () => {
       await writing;
       clearInterval(timer);
@@ -170,45 +175,35 @@ function merged(a: Adopted, b: Adopted): Adopted {
   };
 }
 
-/** Validates each assignment by itself, so that one malformed check does not affect the others. */
-export function readAssignments(items: readonly unknown[]): { checks: Assignment[]; invalid: number } {
-  const checks = items.filter((item): item is Assignment => assignments.Check(item));
-  return { checks, invalid: items.length - checks.length };
+function* linesOf(facts: object, checks: readonly PackedCheck[]): Generator<string> {
+  yield JSON.stringify(facts);
+  for (const check of checks) yield unpackedJson(check);
 }
 
-async function readKept(path: string, key: Buffer): Promise<Adopted | null> {
-  const bytes = await fs.readFile(path).catch(() => null);
-  const text = bytes === null ? null : opened(bytes, key);
-  const kept = text === null ? null : (parsedJson(text) as Partial<Adopted> | undefined); // checked below
-  if (kept === null || kept === undefined || !Array.isArray(kept.checks)) return null;
-  // Earlier releases do not write the instances.
-  const { holders, reportedTo, heardAt, instances = [] } = kept;
+async function readKept(folder: string, name: string, key: Buffer): Promise<Adopted | null> {
+  const lines = await readSealedLines(join(folder, name), key);
+  if (lines === null) return null;
+  const first = parsedJson(lines.next().value ?? '') as
+    (Partial<Adopted> & { version?: unknown }) | undefined; // checked below
+  const [last] = (await readSealedLines(join(folder, factsName), key)) ?? [];
+  const later = parsedJson(last ?? '') as (Partial<KeptFacts> & { version?: unknown }) | undefined; // checked below
+  const isLater = typeof later?.version === 'string' && later.version === first?.version;
+  const { holders, reportedTo, heardAt, stopsInOutages } = { ...first, ...(isLater ? later : {}) };
   if (!Array.isArray(holders) || typeof heardAt !== 'number') return null;
+  // Earlier releases write no instances, and everything in one line.
+  const { instances = [], variables } = first ?? {};
+  const checks = Array.isArray(first?.checks) ? first.checks : parsedLines(lines);
   return {
     holders: holders.filter((id) => typeof id === 'string'),
-    instances: instances.filter((id) => typeof id === 'string'),
-    checks: readAssignments(kept.checks).checks,
+    instances: Array.isArray(instances) ? instances.filter((id) => typeof id === 'string') : [],
+    checks: readAssignments(checks).checks,
     reportedTo: typeof reportedTo === 'number' ? reportedTo : null,
     heardAt,
-    stopsInOutages: kept.stopsInOutages === true,
-    variables: sharedVariables.Check(kept.variables) ? kept.variables : null,
+    stopsInOutages: stopsInOutages === true,
+    variables: sharedVariables.Check(variables) ? variables : null,
   };
 }
 
-function sealed(text: string, key: Buffer): Buffer {
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', key, nonce);
-  const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), body]);
-}
-
-/** Null if it was written with another key, or is damaged. */
-function opened(bytes: Buffer, key: Buffer): string | null {
-  try {
-    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12));
-    decipher.setAuthTag(bytes.subarray(12, 28));
-    return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
-  } catch {
-    return null;
-  }
+function* parsedLines(lines: Iterable<string>): Generator<unknown> {
+  for (const line of lines) yield parsedJson(line);
 }

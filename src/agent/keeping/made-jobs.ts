@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { fieldsOf, itemsOf } from '../../json-values.ts';
-import type { Assignment } from '../../protocol/assignments.ts';
+import { fieldsOf, itemsOf, parsedJson } from '../../json-values.ts';
 import { reasonOf, type ReasonCode } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
 import { scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
 import { missedGrade } from '../run/grade.ts';
 import { resultOf } from '../run/result.ts';
 import type { MissedRuns } from './held-checks.ts';
+import type { PackedCheck } from './packed.ts';
 
 /** Jobs and reports that the agent makes itself, because it holds the checks. */
 
@@ -14,10 +14,11 @@ const leaseMs = 30_000;
 
 /** The job of one run, in the form in which the service would send it. */
 export function jobOf(
-  { checkId, locationId, holder, job, sharesVariables }: Assignment,
+  { checkId, locationId, holder, job: text, sharesVariables }: PackedCheck,
   { dueAt, now, variables }: { dueAt: number; now: number; variables: readonly unknown[] },
 ): Record<string, unknown> {
   const iso = (time: number) => new Date(time).toISOString();
+  const job = fieldsOf(parsedJson(text));
   const remainingMs = Number(job['remainingMs']);
   return {
     ...job,
@@ -56,14 +57,15 @@ export function missedReport(
   { code, version }: { code: keyof typeof messages; version: string },
 ): Result {
   const iso = (time: number) => new Date(time).toISOString();
+  const job = fieldsOf(parsedJson(check.job));
   return resultOf(
     {
       jobId: scheduledJobId(check.checkId, check.locationId, from),
       leaseToken: check.holder,
       sequenceId: randomUUID(),
       checkId: check.checkId,
-      checkType: String(check.job['checkType']),
-      runLocation: String(check.job['runLocation']),
+      checkType: String(job['checkType']),
+      runLocation: String(job['runLocation']),
       isKept: true,
       dueAt: iso(from),
     },

@@ -1,10 +1,10 @@
 import { toError } from '../../errors.ts';
-import type { Assignment } from '../../protocol/assignments.ts';
 import type { RunningTools } from '../claiming/intake.ts';
 import { createHolds } from '../run/holds.ts';
 import type { Lanes } from '../run/lanes.ts';
 import type { HeldChecks, MissedRuns } from './held-checks.ts';
 import type { Ledger } from './ledger.ts';
+import type { PackedCheck } from './packed.ts';
 
 /** Runs the held checks when they are due. */
 export type Timetable = {
@@ -63,7 +63,7 @@ export function createTimetable(options: {
       .catch((error: unknown) => options.fault(toError(error), 'runs that were missed are not reported'));
   };
 
-  const run = async (check: Assignment, dueAt: number): Promise<void> => {
+  const run = async (check: PackedCheck, dueAt: number): Promise<void> => {
     const { checkId } = check;
     ledger.open(dueAt);
     // Those that belong to this form of the check: while its parts load, it may be replaced or taken away.

@@ -93,8 +93,9 @@ export async function claimKept(deps: Deps, options: Options): Promise<KeepingAn
   const isSharing = minorOf(keeping) >= sharingMinor;
   const waitMs = Math.min(options.waitSeconds, protocolLimits.keepingWaitSeconds) * 1000;
   const deadline = begun + (keeping.isLeaving === true ? 0 : waitMs);
+  let wasHandedOut: boolean | null = null;
   for (;;) {
-    const { hasChanges, stopsInOutages, tag } = await lookAtHeld(db, {
+    const { hasChanges, isHandedOut, stopsInOutages, tag } = await lookAtHeld(db, {
       agentId,
       locationId,
       accountId,
@@ -108,11 +109,20 @@ export async function claimKept(deps: Deps, options: Options): Promise<KeepingAn
       ...(isApart ? { sharesVariables: true } : {}),
       ...(variables === undefined ? {} : { variables }),
     };
-    if (hasChanges) return { ...(await readChanges(deps, options, { cursor, isApart })), ...shared };
+    // The list of an agent that continues another one is complete with its last check only: until then it runs, but no longer
+    // than it must, what the other one held.
+    wasHandedOut ??= isHandedOut;
+    if (hasChanges) {
+      const changes = await readChanges(deps, options, { cursor, isApart });
+      return { ...changes, hasMore: changes.hasMore || !isHandedOut, ...shared };
+    }
     const left = deadline - now();
+    const isComplete = isHandedOut && !wasHandedOut;
     // A complete list of nothing is an answer too: the agent forgets what it held before.
-    if (left <= 0 || signal.aborted) return { ...nothing, ...shared, cursor, isFirst: cursor === null };
-    if (variables !== undefined) return { ...nothing, ...shared, cursor };
+    if (left <= 0 || signal.aborted || isComplete) {
+      return { ...nothing, ...shared, cursor, isFirst: cursor === null, hasMore: !isHandedOut };
+    }
+    if (variables !== undefined) return { ...nothing, ...shared, cursor, hasMore: !isHandedOut };
     await keptWaiting.wait({
       locationId: agentId,
       kind: '',

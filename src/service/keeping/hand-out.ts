@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 
 /** Which agent of a location holds a check: rendezvous hashing, a pure function of the check and the agents. */
 
-/** `weight`: how many runs it can make at a time. */
-export type Member = { id: string; weight: number; checkTypes: readonly string[] };
+/**
+ * `place`: an id of its own, or that of the process whose checks it continues. `weight`: how many runs it can make at a time.
+ */
+export type Member = { id: string; place: string; weight: number; checkTypes: readonly string[] };
 
 /**
  * The agent with the highest score among those that run the check's type; null = there is none. An agent that joins takes
@@ -14,16 +16,16 @@ export function holderOf(
   members: readonly Member[],
 ): string | null {
   let best: { id: string; score: number } | null = null;
-  for (const { id, weight, checkTypes } of members) {
+  for (const { id, place, weight, checkTypes } of members) {
     if (weight <= 0 || !checkTypes.includes(check.checkType)) continue;
-    const score = -weight / Math.log(share(check.id, id));
+    const score = -weight / Math.log(share(check.id, place));
     if (best === null || score > best.score || (score === best.score && id < best.id)) best = { id, score };
   }
   return best?.id ?? null;
 }
 
 /** A number between 0 and 1, both excluded, that only depends on the two ids. */
-function share(checkId: string, agentId: string): number {
-  const digest = createHash('sha256').update(`${checkId} ${agentId}`).digest();
+function share(checkId: string, place: string): number {
+  const digest = createHash('sha256').update(`${checkId} ${place}`).digest();
   return (digest.readUIntBE(0, 6) + 1) / (2 ** 48 + 1);
 }

@@ -58,7 +58,8 @@ export async function renewKeeping(
 
 /**
  * Ends the leases of earlier processes that this agent continues, so that their checks are handed out at once. The agent
- * gets a lease, so that it is among those that get them: otherwise they would move twice. `earlier`: their agent ids, and
+ * gets a lease, so that it is among those that get them: otherwise they would move twice. It also gets the place of the last
+ * one, and so the same checks. `earlier`: their agent ids, and
  * their instance ids, because the data folder of a process that died soon after its hello does not have its agent id.
  */
 export async function endLeasesOf(
@@ -79,17 +80,24 @@ export async function endLeasesOf(
     until: Date;
   },
 ): Promise<void> {
-  const rows = await db.query(
-    `update agents set keeps_until = least(keeps_until, $3), has_left = true
-     where (id = any($1::uuid[]) or instance_id = any($4::text[])) and location_id = $2 and keeps_until is not null
-     returning id`,
+  const rows = await db.query<{ place: string; hadLeft: boolean }>(
+    `with before as (
+       select id, coalesce(place, id) as place, has_left as "hadLeft" from agents
+       where (id = any($1::uuid[]) or instance_id = any($4::text[])) and location_id = $2 and keeps_until is not null
+       order by id for update
+     ), ended as (
+       update agents a set keeps_until = least(a.keeps_until, $3), has_left = true from before b where a.id = b.id
+     )
+     select place, "hadLeft" from before order by id desc`,
     [earlier, locationId, now, earlier],
   );
   if (rows.length === 0) return;
-  await db.query('update agents set keeps_until = $2 where id = $1 and keeps and keeps_until is null', [
-    agentId,
-    until,
-  ]);
+  // Two processes may continue the same one, for example on copies of its data folder. The first of them gets the place.
+  const place = rows.find(({ hadLeft }) => !hadLeft)?.place ?? null;
+  await db.query(
+    `update agents set place = coalesce($3::uuid, place), keeps_until = coalesce(keeps_until, $2) where id = $1 and keeps`,
+    [agentId, until, place],
+  );
   await db.notify(keepingChannel, accountId);
 }
 
@@ -144,6 +152,8 @@ export async function heldChanges(
 type Look = {
   /** It has checks to read. */
   hasChanges: boolean;
+  /** All checks of this agent have been handed out. */
+  isHandedOut: boolean;
   stopsInOutages: boolean;
   /** Of the account's variables. */
   tag: string;
@@ -162,11 +172,13 @@ export async function lookAtHeld(
   const rows = await db.query<Look>(
     `select exists (select 1 from kept_checks k where k.agent_id = $1
          and (k.rev, k.check_id) > ($2::bigint, $3::uuid) and ($4 or k.dropped_at is null)) as "hasChanges",
+       coalesce((select handed_out_at is not null and $1 = any(members) from kept_accounts
+         where account_id = $6), false) as "isHandedOut",
        coalesce((select stops_in_outages from locations where id = $5), false) as "stopsInOutages",
        ${variablesTag('$6')} as tag`,
     [agentId, rev, checkId, cursor !== null, locationId, accountId],
   );
-  return rows[0] ?? { hasChanges: false, stopsInOutages: false, tag: '' };
+  return rows[0] ?? { hasChanges: false, isHandedOut: false, stopsInOutages: false, tag: '' };
 }
 
 const cursorPattern = /^(\d{16})\/([0-9a-f-]{36})$/;

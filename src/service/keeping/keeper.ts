@@ -34,8 +34,11 @@ import { recordOwedBefore, requeueKeptJobs } from './take-back.ts';
 
 const everyMs = 1_000;
 const accountsAtOnce = 100;
-/** Checks that one transaction moves, which must not block the embedded database for long. */
-export const stepChecks = 500;
+/**
+ * Checks that one transaction moves. It must not block the embedded database for long. With a server, each step reads all
+ * checks of the account, and others wait only for the results of these.
+ */
+export const stepChecks: { readonly [kind in Db['kind']]: number } = { embedded: 500, server: 5_000 };
 /** Everything is compared again after this time, should a change have gone unnoticed. */
 const fullEveryMs = 10 * 60_000;
 /** Results of former holders are accepted for this long. */
@@ -158,7 +161,7 @@ async function handOut(
       const ids = isComplete ? null : [...new Set([...changed, ...refused])];
       const held = await holdings(tx, { accountId, ids });
       const keepable = await keepableChecks(tx, { accountId, ids });
-      const diff = diffOf({ held, keepable, members, changed, limit: stepChecks });
+      const diff = diffOf({ held, keepable, members, changed, limit: stepChecks[db.kind] });
       const rev = account.rev + 1;
       const epoch = account.epoch + (isNew && diff.isComplete ? 1 : 0);
       const informed = await applyDiff(tx, { accountId, rev, epoch, diff, agents, at, partitions });
@@ -178,7 +181,9 @@ async function handOut(
         // What could not be done in this step is found again by the comparison of everything.
         handedOutAt: !diff.isComplete ? null : isFull ? new Date(at) : account.handedOutAt,
       });
-      const told = isCommon ? memberIds : informed;
+      // Those that have joined wait for the end of their list.
+      const joined = diff.isComplete ? memberIds.filter((id) => !account.members.includes(id)) : [];
+      const told = new Set(isCommon ? memberIds : [...informed, ...joined]);
       for (const id of told) await tx.notify(keptChannel, id);
       return !diff.isComplete;
     }),

@@ -20,7 +20,7 @@ export async function releaseEverything(deps: KeeperDeps): Promise<void> {
         const account = await lockKeptAccount(tx, accountId);
         if (account === undefined) return;
         const agents = new Map((await keepingAgents(tx, accountId)).map((agent) => [agent.id, agent]));
-        const held = (await holdings(tx, { accountId, ids: null })).slice(0, stepChecks);
+        const held = (await holdings(tx, { accountId, ids: null })).slice(0, stepChecks[db.kind]);
         const facts = await factsOf(
           tx,
           held.map(({ checkId }) => checkId),
@@ -45,10 +45,10 @@ export async function releaseEverything(deps: KeeperDeps): Promise<void> {
     );
   }
   // An earlier release does not know of statuses that are behind.
-  for (let behind = await checksBehind(db, stepChecks); behind.length > 0;) {
+  for (let behind = await checksBehind(db, stepChecks[db.kind]); behind.length > 0;) {
     const checkIds = behind;
     await db.tx((tx) => catchUpStatuses(tx, { checkIds, exceptIds: [] }));
-    behind = await checksBehind(db, stepChecks);
+    behind = await checksBehind(db, stepChecks[db.kind]);
   }
   await db.query('delete from kept_accounts').catch((error: unknown) => {
     log.warn({ error: toError(error).message }, 'assignments are off; their accounts could not be forgotten');

@@ -55,6 +55,8 @@ export async function saveKeptAccount(
 /** An agent that can hold checks, alive or not; not one whose checks have all been taken back. */
 export type KeepingAgent = {
   id: string;
+  /** See `Member`. */
+  place: string;
   locationId: string;
   slug: string;
   checkTypes: string[];
@@ -68,7 +70,7 @@ export type KeepingAgent = {
 
 export async function keepingAgents(tx: Queryable, accountId: string): Promise<KeepingAgent[]> {
   return tx.query<KeepingAgent>(
-    `select a.id, a.location_id as "locationId", l.slug_name as slug, a.check_types as "checkTypes",
+    `select a.id, coalesce(a.place, a.id) as place, a.location_id as "locationId", l.slug_name as slug, a.check_types as "checkTypes",
        -- One that does not know that it must stop gets no checks of such a location: it claims their runs.
        case when l.stops_in_outages and a.keeps_minor < 8 then 0
          else coalesce((a.lanes->>'uptime')::integer, 0) end as weight, a.keeps_until as "keepsUntil",

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createHeldChecks } from '../../../src/agent/keeping/held-checks.ts';
-import { createKeptFile, readAssignments } from '../../../src/agent/keeping/kept-file.ts';
+import { createKeptFile } from '../../../src/agent/keeping/kept-file.ts';
 import { createLedger, settledMoment } from '../../../src/agent/keeping/ledger.ts';
 import { jobOf, missedReport } from '../../../src/agent/keeping/made-jobs.ts';
+import { createPacker, readAssignments, type PackedCheck } from '../../../src/agent/keeping/packed.ts';
 import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'held-checks-'));
@@ -15,7 +16,7 @@ const first = 1_790_000_040_000;
 const minute = 60_000;
 const holder = '0198c0de-0000-7000-8000-0000000000aa';
 const idOf = (number: number) => `0198c0de-0000-7000-8000-${String(number).padStart(12, '0')}`;
-const check = (number: number, fields: Partial<Assignment> = {}): Assignment => ({
+const assignment = (number: number, fields: Partial<Assignment> = {}): Assignment => ({
   checkId: idOf(number),
   holder,
   locationId: idOf(999),
@@ -27,6 +28,8 @@ const check = (number: number, fields: Partial<Assignment> = {}): Assignment => 
   job: { checkType: 'URL', runLocation: 'office', secret: 'the-secret-of-a-check' },
   ...fields,
 });
+const check = (number: number, fields: Partial<Assignment> = {}): PackedCheck =>
+  createPacker()(assignment(number, fields));
 const answer = (fields: Partial<KeepingAnswer> = {}): KeepingAnswer => ({
   epoch: 1,
   cursor: 'c',
@@ -188,7 +191,7 @@ test('the next process on the data folder takes the checks over; the file shows 
       },
     });
   const before = open('one', 'pl_key');
-  before.save({
+  await before.save({
     holders: [holder],
     checks: [check(1)],
     reportedTo: first,
@@ -212,7 +215,7 @@ test('the next process on the data folder takes the checks over; the file shows 
     variables: { tag: 't', list: [{ key: 'A', value: 'the-secret-of-the-account' }] },
   });
   expect(await after.adopt()).toBeNull();
-  after.save({
+  await after.save({
     holders: [holder],
     checks: [check(1)],
     reportedTo: null,
@@ -225,8 +228,8 @@ test('the next process on the data folder takes the checks over; the file shows 
 });
 
 test('a malformed assignment does not affect the others', () => {
-  const { job: _job, ...broken } = check(2);
-  expect(readAssignments([check(1), broken, null])).toEqual({ checks: [check(1)], invalid: 2 });
+  const { job: _job, ...broken } = assignment(2);
+  expect(readAssignments([assignment(1), broken, null])).toEqual({ checks: [check(1)], invalid: 2 });
 });
 
 test('the variables of the account are part of each run; those of its check take precedence', () => {

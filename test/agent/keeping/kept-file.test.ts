@@ -1,8 +1,10 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createKeptFile, type Kept } from '../../../src/agent/keeping/kept-file.ts';
+import { writeSealedLines } from '../../../src/agent/keeping/sealed-lines.ts';
 
 /** The held checks over a restart, also with an agent of another release. */
 
@@ -25,7 +27,7 @@ const kept: Kept = {
       offsetSeconds: 0,
       pauses: [],
       sharesVariables: true,
-      job: { environmentVariables: [] },
+      job: '{"environmentVariables":[]}',
     },
   ],
   reportedTo: null,
@@ -46,7 +48,7 @@ const file = (instanceId: string) =>
 
 async function write(): Promise<void> {
   const one = file('one');
-  one.save(kept);
+  await one.save(kept);
   await one.close();
 }
 
@@ -70,7 +72,7 @@ test('a process that has not saved anything itself is named to those that contin
   // What it saves itself names the earlier ones, too.
   const last = file('last');
   await last.adopt();
-  last.save({ ...kept, holders: ['b'] });
+  await last.save({ ...kept, holders: ['b'] });
   await last.close();
   const after = file('after');
   expect(await after.adopt()).toMatchObject({ holders: ['b'], instances: [...names, 'last'].slice(-8) });
@@ -86,9 +88,63 @@ test('an agent that knows no variables apart from the checks finds none that lac
 test('the checks of an agent of an earlier release are continued', async () => {
   await write();
   for (const name of readdirSync(join(root, 'one'))) {
-    if (name.startsWith('held')) renameSync(join(root, 'one', name), join(root, 'one', 'held'));
+    if (name.startsWith('held')) rmSync(join(root, 'one', name));
   }
+  const { checks, ...facts } = kept;
+  const whole = {
+    ...facts,
+    checks: checks.map((check) => ({ ...check, job: { environmentVariables: [] } })),
+  };
+  const key = createHash('sha256').update('assignments of pl_key').digest();
+  await writeSealedLines(join(root, 'one', 'held'), key, [JSON.stringify(whole)]);
   const two = file('two');
   expect(await two.adopt()).toEqual({ ...kept, instances: ['one'] });
   await two.close();
+});
+
+test('what changes with each run is written without the checks, and counts only with the checks it was written for', async () => {
+  const one = file('one');
+  const facts = { holders: ['a', 'b'], reportedTo: 5_000, heardAt: 6, stopsInOutages: true };
+  // Nothing is held yet.
+  await one.saveFacts(facts);
+  expect(readdirSync(root)).toEqual([]);
+  await one.save(kept);
+  const { ino } = statSync(join(root, 'one', 'held-apart'));
+  await one.saveFacts(facts);
+  expect(statSync(join(root, 'one', 'held-apart')).ino).toBe(ino);
+  const facts1 = readFileSync(join(root, 'one', 'held-facts'));
+  // Killed: its files stay, and its next process continues them.
+  const two = file('two');
+  await one.close();
+  expect(await two.adopt()).toEqual({ ...kept, ...facts, instances: ['one'] });
+  await two.save({ ...kept, reportedTo: 1_000 });
+  // Facts of other checks: here those of the process before.
+  writeFileSync(join(root, 'two', 'held-facts'), facts1);
+  await two.close();
+  const three = file('three');
+  expect(await three.adopt()).toMatchObject({ reportedTo: 1_000, holders: ['a'] });
+  await three.close();
+});
+
+test('thousands of checks are read as they were written, and a damaged file is no file', async () => {
+  const [check] = kept.checks;
+  if (check === undefined) throw new Error('there is one');
+  const checks = Array.from({ length: 3_000 }, (_, index) => ({
+    ...check,
+    checkId: `check ${index}`,
+    job: JSON.stringify({ name: `ü${'x'.repeat(index % 700)}` }),
+  }));
+  const one = file('one');
+  await one.save({ ...kept, checks });
+  await one.close();
+  const two = file('two');
+  expect((await two.adopt())?.checks).toEqual(checks);
+  await two.close();
+  const path = join(root, 'two', 'held-apart');
+  const bytes = readFileSync(path);
+  bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+  const three = file('three');
+  expect(await three.adopt()).toBeNull();
+  await three.close();
 });

@@ -4,7 +4,12 @@ import { holderOf, type Member } from '../../../src/service/keeping/hand-out.ts'
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 
 const checks = Array.from({ length: 4_000 }, () => ({ id: uuidv7(), checkType: 'URL' }));
-const member = (weight: number, checkTypes = ['URL']): Member => ({ id: uuidv7(), weight, checkTypes });
+const member = (weight: number, checkTypes = ['URL']): Member => ({
+  id: uuidv7(),
+  place: uuidv7(),
+  weight,
+  checkTypes,
+});
 const holders = (members: readonly Member[]) => checks.map((check) => holderOf(check, members));
 const shareOf = (id: string, members: readonly Member[]) =>
   holders(members).filter((holder) => holder === id).length / checks.length;

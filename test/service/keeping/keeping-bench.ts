@@ -120,7 +120,7 @@ async function connectKeeping(
 
 /** The result of a run that the holder of a check made. */
 export function keptResult(
-  check: Assignment,
+  check: Pick<Assignment, 'checkId' | 'locationId' | 'holder'>,
   dueAt: number,
   fields: Record<string, unknown> = {},
 ): Record<string, unknown> {

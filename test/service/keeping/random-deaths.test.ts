@@ -6,7 +6,8 @@ import {
 } from '../../../src/agent/keeping/held-checks.ts';
 import { createLedger, type Ledger } from '../../../src/agent/keeping/ledger.ts';
 import { missedReport } from '../../../src/agent/keeping/made-jobs.ts';
-import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
+import { readAssignments, type PackedCheck } from '../../../src/agent/keeping/packed.ts';
+import type { KeepingAnswer } from '../../../src/protocol/assignments.ts';
 import { protocolMinor } from '../../../src/protocol/agent-calls.ts';
 import { nextDue, scheduledJobId } from '../../../src/protocol/schedule.ts';
 import { randomFrom, type Random } from '../../chaos/random.ts';
@@ -27,7 +28,7 @@ const calmSeconds = 110;
 /** What is left of a process in its data folder. */
 type Folder = {
   holders: string[];
-  checks: Assignment[];
+  checks: PackedCheck[];
   reportedTo: number | null;
   /** Results that were not delivered. */
   outbox: Record<string, unknown>[];
@@ -134,7 +135,7 @@ describe.skipIf(courses === 0).each(databases)('agents that die at random: $name
         if (told.isFirst && told.checks.length === 0 && clock.now() < own.asksUntil + 8_000) return;
         const isNew = own.cursor === null;
         holders.add(agent.agentId);
-        held.apply(told, told.checks as Assignment[]);
+        held.apply(told, readAssignments(told.checks).checks);
         own.cursor = told.cursor;
         if (!told.hasMore) own.asksUntil = 0;
         if (isNew) save(own);

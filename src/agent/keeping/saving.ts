@@ -1,0 +1,64 @@
+import type { Kept, KeptFile } from './kept-file.ts';
+
+/** When the held checks are written into the data folder. */
+export type Saving = {
+  /** Checks, or the variables that they use, have changed: they are written soon. */
+  changed: () => void;
+  /** Writes everything. Never rejects. */
+  save: () => Promise<void>;
+  start: () => void;
+  stop: () => void;
+};
+
+const everyMs = 5_000;
+/** Writing takes at most this share of the time, however often checks change. */
+const share = 0.02;
+
+/** `kept`: what is to be written; null = nothing is held, and nothing was. */
+export function createSaving(options: {
+  file: () => Promise<KeptFile>;
+  kept: () => Kept | null;
+  /** Milliseconds of a monotonic clock. */
+  now?: () => number;
+}): Saving {
+  const { file, kept, now = () => performance.now() } = options;
+  let isDirty = false;
+  let notBefore = -Infinity;
+  let timer: NodeJS.Timeout | undefined;
+  let isBusy = false;
+
+  const save = async (): Promise<void> => {
+    const everything = kept();
+    if (everything === null) return;
+    isDirty = false;
+    const begun = now();
+    await (await file()).save(everything);
+    notBefore = now() + (now() - begun) / share;
+  };
+
+  const tick = async (): Promise<void> => {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      if (isDirty && now() >= notBefore) return await save();
+      const everything = kept();
+      if (everything === null) return;
+      const { holders, reportedTo, heardAt, stopsInOutages } = everything;
+      await (await file()).saveFacts({ holders, reportedTo, heardAt, stopsInOutages });
+    } finally {
+      isBusy = false;
+    }
+  };
+
+  return {
+    changed: () => {
+      isDirty = true;
+    },
+    save,
+    start: () => {
+      timer = setInterval(() => void tick(), everyMs);
+      timer.unref();
+    },
+    stop: () => clearInterval(timer),
+  };
+}
