@@ -65,9 +65,11 @@ const replicas = [await startReplica(env('one')), await startReplica(env('two'))
 const portOf = (url: string) => new URL(url).port;
 const balancer = await startBalancer(replicas.map(({ url }) => Number(portOf(url))));
 
+/** For profiles: `BENCH_NODE_OPTIONS=--inspect=0`. */
+const nodeOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter((option) => option !== '');
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 function startAgent(index: number): ChildProcess {
-  return spawn(process.execPath, [main, 'start'], {
+  return spawn(process.execPath, [...nodeOptions, main, 'start'], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       PATH: process.env['PATH'],

@@ -18,6 +18,8 @@ export type HeldChecks = {
   earliest: () => number | null;
   size: () => number;
   all: () => PackedCheck[];
+  /** In its present form. */
+  find: (checkId: string) => PackedCheck | undefined;
   /** Forgets everything. */
   clear: () => void;
   /** Takes checks that an earlier process held. It had reported every run up to `reportedTo`. */
@@ -134,6 +136,7 @@ export function createHeldChecks(): HeldChecks {
     earliest: queue.earliest,
     size: () => held.size,
     all: () => [...held.values()].map(({ check }) => check),
+    find: (checkId) => held.get(checkId)?.check,
     clear: () => {
       held.clear();
       queue.clear();

@@ -1,8 +1,8 @@
 import { fieldsOf, parsedJson } from '../../json-values.ts';
 
 /**
- * Up to when every due run of the held checks is reported and acknowledged. It counts open runs by stretches of ten
- * seconds, so that a day without the service costs no more memory than a minute.
+ * Up to when every due run of the held checks is reported and acknowledged. It counts open runs by stretches of a
+ * second, so that a day without the service takes a few megabytes at most.
  */
 export type Ledger = {
   /** A run that is due at this moment has been taken up. */
@@ -13,7 +13,7 @@ export type Ledger = {
   reportedTo: (now: number, earliest: number | null) => number;
 };
 
-const stretchMs = 10_000;
+const stretchMs = 1_000;
 /** What is open for longer will never be acknowledged: its result was lost. */
 const forgetMs = 26 * 3_600_000;
 

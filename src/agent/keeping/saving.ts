@@ -10,9 +10,11 @@ export type Saving = {
   stop: () => void;
 };
 
-const everyMs = 5_000;
-/** Writing takes at most this share of the time, however often checks change. */
-const share = 0.02;
+/** After a restart, the runs since then are made again. */
+const everyMs = 2_000;
+/** Writing takes at most this share of the time, however often checks change. But on a slow disk it is not put off for long. */
+const share = 0.05;
+const longestMs = 30_000;
 
 /** `kept`: what is to be written; null = nothing is held, and nothing was. */
 export function createSaving(options: {
@@ -33,7 +35,7 @@ export function createSaving(options: {
     isDirty = false;
     const begun = now();
     await (await file()).save(everything);
-    notBefore = now() + (now() - begun) / share;
+    notBefore = now() + Math.min(longestMs, (now() - begun) / share);
   };
 
   const tick = async (): Promise<void> => {

@@ -1,8 +1,10 @@
 import { toError } from '../../errors.ts';
 import type { RunningTools } from '../claiming/intake.ts';
+import { claimWindowSeconds } from '../../protocol/schedule.ts';
 import { createHolds } from '../run/holds.ts';
 import type { Lanes } from '../run/lanes.ts';
 import type { HeldChecks, MissedRuns } from './held-checks.ts';
+import { createLateRuns } from './late-runs.ts';
 import type { Ledger } from './ledger.ts';
 import type { PackedCheck } from './packed.ts';
 
@@ -22,6 +24,10 @@ export type Timetable = {
 
 /** The longest sleep, so that a clock that was corrected is noticed. */
 const longestSleepMs = 1_000;
+/** A run that begins later than this after its moment waits for those that are not. */
+const lateMs = 1_000;
+/** A check may run in a former form for less than this. */
+const formerMs = 1_500;
 
 export function createTimetable(options: {
   held: HeldChecks;
@@ -56,7 +62,6 @@ export function createTimetable(options: {
   const busy = new Map<string, number>();
 
   const report = (missed: MissedRuns, code: 'NO_AGENT' | 'NOT_CLAIMED'): void => {
-    ledger.open(missed.from);
     // With the first run, because an agent without checks must not load the library of schemas.
     import('./made-jobs.ts')
       .then(({ missedReport }) => options.deliver(JSON.stringify(missedReport(missed, { code, version }))))
@@ -65,7 +70,6 @@ export function createTimetable(options: {
 
   const run = async (check: PackedCheck, dueAt: number): Promise<void> => {
     const { checkId } = check;
-    ledger.open(dueAt);
     // Those that belong to this form of the check: while its parts load, it may be replaced or taken away.
     const variables = options.variables();
     busy.set(checkId, (busy.get(checkId) ?? 0) + 1);
@@ -87,16 +91,35 @@ export function createTimetable(options: {
     }
   };
 
+  const lateRuns = createLateRuns({
+    most: () => (lanes.slots.uptime ?? 0) / 2,
+    run: async (check, dueAt, waitedMs) => {
+      // While it waited, the check may have been edited or taken away.
+      const current = held.find(check.checkId) ?? (waitedMs < formerMs ? check : undefined);
+      const isTooLate = now() - dueAt > claimWindowSeconds(check.intervalSeconds) * 1000;
+      if (current?.locationId === check.locationId && !isTooLate) return run(current, dueAt);
+      report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
+    },
+  });
+
   const runDue = (): void => {
     if (isEnding || !options.mayRun()) return;
-    const due = held.takeDue(now());
-    for (const missed of due.missed) report(missed, 'NO_AGENT');
+    const at = now();
+    const due = held.takeDue(at);
+    for (const missed of due.missed) {
+      ledger.open(missed.from);
+      report(missed, 'NO_AGENT');
+    }
     if (due.runs.length === 0) return;
     const isBlocked = options.blocked();
     for (const { check, dueAt } of due.runs) {
+      const isLate = at - dueAt > lateMs;
+      if (!isBlocked && isLate && !lateRuns.add(check, dueAt)) continue;
+      ledger.open(dueAt);
       const isBusy = busy.has(check.checkId) && lanes.free('uptime') === 0;
-      if (isBlocked || isBusy) report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
-      else void run(check, dueAt);
+      if (isBlocked || (isBusy && !isLate))
+        report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
+      else if (!isLate) void run(check, dueAt);
     }
   };
 
@@ -118,6 +141,8 @@ export function createTimetable(options: {
   const end = (): void => {
     isEnding = true;
     clearTimeout(timer);
+    // They stay open, so another agent makes them.
+    lateRuns.clear();
   };
   return {
     start: () => {

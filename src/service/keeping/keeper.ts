@@ -41,6 +41,11 @@ const accountsAtOnce = 100;
 export const stepChecks: { readonly [kind in Db['kind']]: number } = { embedded: 500, server: 5_000 };
 /** Everything is compared again after this time, should a change have gone unnoticed. */
 const fullEveryMs = 10 * 60_000;
+/**
+ * After the first agent has come. Changes are noted only while an account has agents that hold checks, so those of a transaction
+ * that had begun before were not.
+ */
+const firstAgainMs = 5_000;
 /** Results of former holders are accepted for this long. */
 const formerMs = 50 * hourMs;
 
@@ -173,13 +178,14 @@ async function handOut(
         await endKeeping(tx, lostIds);
         if (lost.length > 0) log.warn({ agents: lostIds }, 'agents are gone; others get their checks');
       }
+      const passedMs = account.members.length === 0 ? fullEveryMs - firstAgainMs : 0;
       await saveKeptAccount(tx, {
         accountId,
         rev,
         epoch,
         members: diff.isComplete ? memberIds : account.members,
         // What could not be done in this step is found again by the comparison of everything.
-        handedOutAt: !diff.isComplete ? null : isFull ? new Date(at) : account.handedOutAt,
+        handedOutAt: !diff.isComplete ? null : isFull ? new Date(at - passedMs) : account.handedOutAt,
       });
       // Those that have joined wait for the end of their list.
       const joined = diff.isComplete ? memberIds.filter((id) => !account.members.includes(id)) : [];
