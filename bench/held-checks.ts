@@ -18,7 +18,7 @@ import {
   temporaryFolder,
   treeCpuMs,
 } from './lib/processes.ts';
-import { addChecks, intervalMs, startReplica } from './lib/scheduled-checks.ts';
+import { addChecks, intervalMs, nodeOptions, startReplica } from './lib/scheduled-checks.ts';
 import type { TimerFigures } from './lib/timer-loop.ts';
 
 /**
@@ -65,8 +65,6 @@ const replicas = [await startReplica(env('one')), await startReplica(env('two'))
 const portOf = (url: string) => new URL(url).port;
 const balancer = await startBalancer(replicas.map(({ url }) => Number(portOf(url))));
 
-/** For profiles: `BENCH_NODE_OPTIONS=--inspect=0`. */
-const nodeOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter((option) => option !== '');
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 function startAgent(index: number): ChildProcess {
   return spawn(process.execPath, [...nodeOptions, main, 'start'], {

@@ -74,13 +74,18 @@ export async function addChecks(
 
 export type Replica = { child: ChildProcess; url: string; accountId: string };
 
+/** For profiles: `BENCH_NODE_OPTIONS=--inspect=0`. */
+export const nodeOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '')
+  .split(' ')
+  .filter((option) => option !== '');
+
 /** Starts the compiled `service` command; `before` has words to put before it (taskset). */
 export async function startReplica(
   env: Record<string, string>,
   before: readonly string[] = [],
 ): Promise<Replica> {
   const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-  const words = [...before, process.execPath, main, 'service'];
+  const words = [...before, process.execPath, ...nodeOptions, main, 'service'];
   const program = words.shift() ?? process.execPath;
   const child = spawn(program, words, {
     env: {
