@@ -4,6 +4,8 @@ export type AskFirst = {
   begin: () => void;
   /** Another part of an answer has been taken. Only a complete list says something about all checks. */
   heard: (answer: { isFirst: boolean; hasMore: boolean }) => void;
+  /** A complete list is being received. */
+  isListing: () => boolean;
   /** Nothing may run yet. */
   isAsking: () => boolean;
 };
@@ -21,8 +23,11 @@ export function createAskFirst(now: () => number = () => performance.now()): Ask
     },
     heard: ({ isFirst, hasMore }) => {
       isListing ||= isFirst;
-      if (isListing && !hasMore) until = -Infinity;
+      if (!isListing || hasMore) return;
+      isListing = false;
+      until = -Infinity;
     },
+    isListing: () => isListing,
     isAsking: () => now() < until,
   };
 }

@@ -11,9 +11,23 @@ export const maxRetryMs = 5_000;
  */
 const stopping = { marginMs: 5_000, retryMs: 2_000, retryAfterMs: 10_000 };
 
-/** Limits of one call. `isRetry`: the last one has failed. `stopsSoon`: without an answer the agent stops its checks. */
-export function callPace({ isRetry, stopsSoon }: { isRetry: boolean; stopsSoon: boolean }) {
-  const waitSeconds = isRetry ? 0 : protocolLimits.keepingWaitSeconds;
+/** Within a list, only its end may be missing. */
+const listingSeconds = 1;
+
+/**
+ * Limits of one call. `isRetry`: the last one has failed. `isListing`: the last answer was a part of a list. `stopsSoon`:
+ * without an answer the agent stops its checks.
+ */
+export function callPace({
+  isRetry,
+  isListing,
+  stopsSoon,
+}: {
+  isRetry: boolean;
+  isListing: boolean;
+  stopsSoon: boolean;
+}) {
+  const waitSeconds = isRetry ? 0 : isListing ? listingSeconds : protocolLimits.keepingWaitSeconds;
   const marginMs = stopsSoon && !isRetry ? stopping.marginMs : answerMarginMs;
   return { waitSeconds, timeoutMs: waitSeconds * 1000 + marginMs };
 }

@@ -15,7 +15,7 @@ import { callPace, maxRetryMs, retryPace } from './call-pace.ts';
 import { createContact } from './contact.ts';
 import { createHeldChecks } from './held-checks.ts';
 import type { KeptFile } from './kept-file.ts';
-import { createLedger, settledMoment } from './ledger.ts';
+import { createLedger, createTag, settledMoment } from './ledger.ts';
 import { createSaving } from './saving.ts';
 import { createTimetable } from './timetable.ts';
 
@@ -76,14 +76,14 @@ export function createKeeping(options: {
   const stopped = new AbortController();
   const held = createHeldChecks();
   const ledger = createLedger();
+  const tag = createTag();
   const holders = new Set<string>();
   const askFirst = createAskFirst();
   let continued: string[] = [];
   let cursor: string | null = null;
   let cursorOf: string | null = null;
   let savedAs: string | null = null;
-  /** When a service last let this agent hold checks. */
-  let allowedAt = -Infinity;
+  let allowedAt = -Infinity; // when a service last let this agent hold checks
   let stopsInOutages = false;
   let variables: SharedVariables | null = null;
   let running: Promise<void> = Promise.resolve();
@@ -103,6 +103,7 @@ export function createKeeping(options: {
     ...options,
     held,
     ledger,
+    tag,
     now: serviceNow,
     variables: () => variables?.list ?? [],
     mayRun: () => contact.mayRun() && !askFirst.isAsking(),
@@ -184,7 +185,11 @@ export function createKeeping(options: {
       cursorOf = agentId;
     }
     holders.add(agentId);
-    const { waitSeconds, timeoutMs } = callPace({ isRetry, stopsSoon: limitMs() <= stopMs });
+    const { waitSeconds, timeoutMs } = callPace({
+      isRetry,
+      isListing: askFirst.isListing(),
+      stopsSoon: limitMs() <= stopMs,
+    });
     let answer;
     try {
       answer = await client.call(
@@ -259,7 +264,7 @@ export function createKeeping(options: {
     },
     offer: () => ({ continues: continued }),
     settled: (payload) => {
-      const moment = settledMoment(payload, holders);
+      const moment = settledMoment(payload, tag);
       if (moment !== null) ledger.settle(moment);
     },
     size: timetable.size,

@@ -24,10 +24,10 @@ import { readSealedLines, writeSealedLines } from './sealed-lines.ts';
 export type KeptFile = {
   /** Takes over the checks of dead processes of this data directory. Never rejects. */
   adopt: () => Promise<Adopted | null>;
-  /** Replaces what is kept, one call after the other. Never rejects. */
-  save: (kept: Kept) => Promise<void>;
+  /** Replaces what is kept, one call after the other. Resolves with false if it could not be written. Never rejects. */
+  save: (kept: Kept) => Promise<boolean>;
   /** Replaces the facts only. Before the first `save`, it does nothing. Never rejects. */
-  saveFacts: (facts: KeptFacts) => Promise<void>;
+  saveFacts: (facts: KeptFacts) => Promise<boolean>;
   /** Resolves when nothing is being written; what is kept stays for the next process. */
   close: () => Promise<void>;
 };
@@ -64,7 +64,7 @@ const mostInstances = 8;
 const fileName = 'held-apart';
 /** Facts that are newer than those in the file of the checks. */
 const factsName = 'held-facts';
-/** What those agents write: one line. */
+/** What agents of that release write: one line. */
 const earlierFileName = 'held';
 const sharedVariables = Compile(SharedVariables);
 
@@ -106,8 +106,17 @@ export function createKeptFile(options: {
     version = next;
   };
 
-  const inTurn = (work: () => Promise<void>): Promise<void> =>
-    (writing = writing.then(work).catch((error: unknown) => onError(error)));
+  const inTurn = (work: () => Promise<void>): Promise<boolean> => {
+    const done = writing.then(work).then(
+      () => true,
+      (error: unknown) => {
+        onError(error);
+        return false;
+      },
+    );
+    writing = done.then(() => undefined);
+    return done;
+  };
 
   return {
     adopt: async () => {

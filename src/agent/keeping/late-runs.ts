@@ -17,32 +17,42 @@ const turnMs = 10;
 const perTurn = 16;
 /** Of the time of the last turn. */
 const busyShare = 0.85;
+/** Between two looks for runs that have waited for too long. */
+const sweepMs = 1_000;
 
 /**
- * `run` gets how long the run has waited, in milliseconds. `most`: so many are in progress at a time. `busy`: the share of the
- * time since the last call in which the process worked.
+ * `spare`: how many may begin now. `isOver`: it is too late for a run. `giveUp`: the run will not be made. `run` gets how long
+ * the run has waited, in milliseconds. `busy`: the share of the time since the last call in which the process worked.
  */
 export function createLateRuns(options: {
-  most: () => number;
-  run: (check: PackedCheck, dueAt: number, waitedMs: number) => Promise<void>;
+  spare: () => number;
+  isOver: (check: PackedCheck, dueAt: number) => boolean;
+  giveUp: (check: PackedCheck, dueAt: number) => void;
+  run: (check: PackedCheck, dueAt: number, waitedMs: number) => void;
   busy?: () => number;
 }): LateRuns {
-  const { most, run, busy = createBusy() } = options;
+  const { spare, isOver, giveUp, run, busy = createBusy() } = options;
   const waiting = new Map<string, { check: PackedCheck; dueAt: number; since: number }>();
-  let running = 0;
   let timer: NodeJS.Timeout | undefined;
+  let sweptAt = -Infinity;
 
+  const sweep = (): void => {
+    sweptAt = performance.now();
+    for (const [key, { check, dueAt }] of waiting) {
+      if (!isOver(check, dueAt)) continue;
+      waiting.delete(key);
+      giveUp(check, dueAt);
+    }
+  };
   const turn = (): void => {
     timer = undefined;
+    if (performance.now() - sweptAt >= sweepMs) sweep();
     // One at least is begun in each turn, or a process that is always busy would begin none.
-    const free = busy() > busyShare ? 1 : perTurn;
-    const count = Math.min(free, Math.max(1, most()) - running);
-    let left = count;
+    let left = Math.min(busy() > busyShare ? 1 : perTurn, spare());
     for (const [key, { check, dueAt, since }] of waiting) {
       if (left-- <= 0) break;
       waiting.delete(key);
-      running += 1;
-      void run(check, dueAt, performance.now() - since).finally(() => (running -= 1));
+      run(check, dueAt, performance.now() - since);
     }
     plan();
   };

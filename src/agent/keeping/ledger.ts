@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { fieldsOf, parsedJson } from '../../json-values.ts';
 
 /**
@@ -42,12 +43,22 @@ export function createLedger(): Ledger {
   };
 }
 
-/** The moment of a final result of this agent as it is sent; null = another result. `holders`: this agent's ids. */
-export function settledMoment(payload: Buffer, holders: ReadonlySet<string>): number | null {
+/** Ends the sequence ids of the runs of one process: 12 hex digits. */
+export const createTag = (): string => randomUUID().slice(-tagLength);
+const tagLength = 12;
+
+/**
+ * A random id that names the process which makes the run. The results of an earlier process wait in the outbox too, and say
+ * nothing about the runs that this one has taken up.
+ */
+export const sequenceIdOf = (tag: string): string => `${randomUUID().slice(0, -tagLength)}${tag}`;
+
+/** The moment of a final result of the process with this tag, as it is sent; null = another result. */
+export function settledMoment(payload: Buffer, tag: string): number | null {
   // Most results of other runs are recognised without being parsed. They may be large.
-  if (!payload.includes('"dueAt"')) return null;
+  if (!payload.includes('"dueAt"') || !payload.includes(`${tag}"`)) return null;
   const result = fieldsOf(parsedJson(payload.toString()));
-  if (result['resultType'] !== 'FINAL' || !holders.has(String(result['leaseToken']))) return null;
+  if (result['resultType'] !== 'FINAL' || !String(result['sequenceId']).endsWith(tag)) return null;
   const at = Date.parse(String(result['dueAt']));
   return Number.isNaN(at) ? null : at;
 }

@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { fieldsOf, itemsOf, parsedJson } from '../../json-values.ts';
 import { reasonOf, type ReasonCode } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
 import { scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
 import { missedGrade } from '../run/grade.ts';
 import { resultOf } from '../run/result.ts';
+import { sequenceIdOf } from './ledger.ts';
 import type { MissedRuns } from './held-checks.ts';
 import type { PackedCheck } from './packed.ts';
 
@@ -15,7 +15,7 @@ const leaseMs = 30_000;
 /** The job of one run, in the form in which the service would send it. */
 export function jobOf(
   { checkId, locationId, holder, job: text, sharesVariables }: PackedCheck,
-  { dueAt, now, variables }: { dueAt: number; now: number; variables: readonly unknown[] },
+  { dueAt, now, variables, tag }: { dueAt: number; now: number; variables: readonly unknown[]; tag: string },
 ): Record<string, unknown> {
   const iso = (time: number) => new Date(time).toISOString();
   const job = fieldsOf(parsedJson(text));
@@ -27,7 +27,7 @@ export function jobOf(
       : {}),
     jobId: scheduledJobId(checkId, locationId, dueAt),
     runId: scheduledRunId(checkId, dueAt),
-    sequenceId: randomUUID(),
+    sequenceId: sequenceIdOf(tag),
     checkId,
     dueAt: iso(dueAt),
     attempt: 1,
@@ -48,13 +48,13 @@ function withShared(own: readonly unknown[], shared: readonly unknown[]): unknow
 
 const messages = {
   NO_AGENT: 'the agent was not running, or could not run checks',
-  NOT_CLAIMED: 'the agent was busy: the previous run of the check had no slot yet',
+  NOT_CLAIMED: 'the agent was busy and could not begin the run in time',
 } as const satisfies { [code in ReasonCode]?: string };
 
 /** A report of runs that did not take place. It takes the way of results, so that it is not lost and keeps its order. */
 export function missedReport(
   { check, from, to, count }: MissedRuns,
-  { code, version }: { code: keyof typeof messages; version: string },
+  { code, version, tag }: { code: keyof typeof messages; version: string; tag: string },
 ): Result {
   const iso = (time: number) => new Date(time).toISOString();
   const job = fieldsOf(parsedJson(check.job));
@@ -62,7 +62,7 @@ export function missedReport(
     {
       jobId: scheduledJobId(check.checkId, check.locationId, from),
       leaseToken: check.holder,
-      sequenceId: randomUUID(),
+      sequenceId: sequenceIdOf(tag),
       checkId: check.checkId,
       checkType: String(job['checkType']),
       runLocation: String(job['runLocation']),

@@ -34,7 +34,7 @@ export function createSaving(options: {
     if (everything === null) return;
     isDirty = false;
     const begun = now();
-    await (await file()).save(everything);
+    if (!(await (await file()).save(everything))) isDirty = true;
     notBefore = now() + Math.min(longestMs, (now() - begun) / share);
   };
 
@@ -44,7 +44,7 @@ export function createSaving(options: {
     try {
       if (isDirty && now() >= notBefore) return await save();
       const everything = kept();
-      if (everything === null) return;
+      if (everything === null || everything.checks.length === 0) return;
       const { holders, reportedTo, heardAt, stopsInOutages } = everything;
       await (await file()).saveFacts({ holders, reportedTo, heardAt, stopsInOutages });
     } finally {

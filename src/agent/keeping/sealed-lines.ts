@@ -14,15 +14,16 @@ export async function writeSealedLines(path: string, key: Buffer, lines: Iterabl
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
   const file = await fs.open(`${path}.new`, 'w', 0o600);
   try {
-    await file.write(Buffer.alloc(headBytes));
+    await file.writeFile(Buffer.alloc(headBytes));
     let part = '';
     for (const line of lines) {
       part += `${line}\n`;
       if (part.length < partLength) continue;
-      await file.write(cipher.update(part, 'utf8'));
+      await file.writeFile(cipher.update(part, 'utf8'));
       part = '';
     }
-    await file.write(Buffer.concat([cipher.update(part, 'utf8'), cipher.final()]));
+    await file.writeFile(Buffer.concat([cipher.update(part, 'utf8'), cipher.final()]));
+    // In place of the zeros: this needs no more space.
     await file.write(Buffer.concat([nonce, cipher.getAuthTag()]), 0, headBytes, 0);
   } finally {
     await file.close();

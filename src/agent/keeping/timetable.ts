@@ -37,6 +37,8 @@ export function createTimetable(options: {
   available: () => Parameters<RunningTools['parseJob']>[1];
   deliver: (json: string) => Promise<void>;
   version: string;
+  /** See `sequenceIdOf`. */
+  tag: string;
   /** Of the account, for checks whose jobs are without them. */
   variables: () => readonly unknown[];
   blocked: () => boolean;
@@ -45,7 +47,7 @@ export function createTimetable(options: {
   fault: (error: Error, message: string) => void;
   now: () => number;
 }): Timetable {
-  const { held, ledger, lanes, now, version } = options;
+  const { held, ledger, lanes, now, version, tag } = options;
   let timer: NodeJS.Timeout | undefined;
   let isStarted = false;
   let isEnding = false;
@@ -60,11 +62,16 @@ export function createTimetable(options: {
   const leases = { hold: holds.hold, release: () => Promise.resolve() };
   /** Runs in progress by check. */
   const busy = new Map<string, number>();
+  /** The same runs. */
+  const going = new Set<string>();
+  const keyOf = ({ checkId, locationId }: PackedCheck, dueAt: number) => `${checkId} ${locationId} ${dueAt}`;
 
   const report = (missed: MissedRuns, code: 'NO_AGENT' | 'NOT_CLAIMED'): void => {
     // With the first run, because an agent without checks must not load the library of schemas.
     import('./made-jobs.ts')
-      .then(({ missedReport }) => options.deliver(JSON.stringify(missedReport(missed, { code, version }))))
+      .then(({ missedReport }) =>
+        options.deliver(JSON.stringify(missedReport(missed, { code, version, tag }))),
+      )
       .catch((error: unknown) => options.fault(toError(error), 'runs that were missed are not reported'));
   };
 
@@ -73,11 +80,12 @@ export function createTimetable(options: {
     // Those that belong to this form of the check: while its parts load, it may be replaced or taken away.
     const variables = options.variables();
     busy.set(checkId, (busy.get(checkId) ?? 0) + 1);
+    going.add(keyOf(check, dueAt));
     try {
       const { parseJob, runJob, reportInvalid, parts } = await options.load();
       const { jobOf } = await import('./made-jobs.ts');
       const own = { ...parts, leases };
-      const parsed = parseJob(jobOf(check, { dueAt, now: now(), variables }), options.available());
+      const parsed = parseJob(jobOf(check, { dueAt, now: now(), variables, tag }), options.available());
       if (parsed.job !== null) await runJob(parsed.job, own);
       else if (parsed.envelope !== null) await reportInvalid(parsed, own);
       else throw parsed.error;
@@ -87,18 +95,28 @@ export function createTimetable(options: {
       const left = (busy.get(checkId) ?? 1) - 1;
       if (left > 0) busy.set(checkId, left);
       else busy.delete(checkId);
+      going.delete(keyOf(check, dueAt));
       settle();
     }
   };
 
+  const unmade = (check: PackedCheck, dueAt: number): void =>
+    report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
+
   const lateRuns = createLateRuns({
-    most: () => (lanes.slots.uptime ?? 0) / 2,
-    run: async (check, dueAt, waitedMs) => {
+    spare: () => {
+      if (!options.mayRun() || options.blocked()) return 0;
+      // Half of the slots are for runs that are due now, and the last one is nobody's.
+      const free = lanes.free('uptime');
+      return Math.max(Math.min(1, free), Math.floor(free - (lanes.slots.uptime ?? 0) / 2));
+    },
+    isOver: ({ intervalSeconds }, dueAt) => now() - dueAt > claimWindowSeconds(intervalSeconds) * 1000,
+    giveUp: unmade,
+    run: (check, dueAt, waitedMs) => {
       // While it waited, the check may have been edited or taken away.
       const current = held.find(check.checkId) ?? (waitedMs < formerMs ? check : undefined);
-      const isTooLate = now() - dueAt > claimWindowSeconds(check.intervalSeconds) * 1000;
-      if (current?.locationId === check.locationId && !isTooLate) return run(current, dueAt);
-      report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
+      if (current?.locationId === check.locationId) void run(current, dueAt);
+      else unmade(check, dueAt);
     },
   });
 
@@ -113,13 +131,16 @@ export function createTimetable(options: {
     if (due.runs.length === 0) return;
     const isBlocked = options.blocked();
     for (const { check, dueAt } of due.runs) {
+      // The service has given the check to this process, which makes the run already because an earlier one held it.
+      if (going.has(keyOf(check, dueAt))) continue;
       const isLate = at - dueAt > lateMs;
-      if (!isBlocked && isLate && !lateRuns.add(check, dueAt)) continue;
+      if (isLate && !isBlocked) {
+        if (lateRuns.add(check, dueAt)) ledger.open(dueAt);
+        continue;
+      }
       ledger.open(dueAt);
-      const isBusy = busy.has(check.checkId) && lanes.free('uptime') === 0;
-      if (isBlocked || (isBusy && !isLate))
-        report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
-      else if (!isLate) void run(check, dueAt);
+      if (isBlocked || (busy.has(check.checkId) && lanes.free('uptime') === 0)) unmade(check, dueAt);
+      else void run(check, dueAt);
     }
   };
 

@@ -27,6 +27,14 @@ export function createListening(settings: pg.ClientConfig, log: Log | undefined)
   const subscriptions = new Set<Subscription>();
   let connection: Promise<pg.Client> | null = null;
   let timer: NodeJS.Timeout | undefined;
+  let asking: Promise<unknown> = Promise.resolve();
+
+  /** One statement at a time, as the driver wants it. */
+  function ask(client: pg.Client, sql: string): Promise<unknown> {
+    const answer = asking.then(() => client.query(sql));
+    asking = answer.catch(() => undefined);
+    return answer;
+  }
 
   function connected(): Promise<pg.Client> {
     if (connection !== null) return connection;
@@ -51,8 +59,9 @@ export function createListening(settings: pg.ClientConfig, log: Log | undefined)
       try {
         await client.connect();
         const again = [...subscriptions].filter(({ isListening }) => isListening);
-        if (again.length > 0) await client.query(again.map(({ channel }) => `listen ${channel}`).join('; '));
+        if (again.length > 0) await ask(client, again.map(({ channel }) => `listen ${channel}`).join('; '));
         for (const { onGap } of again) onGap?.();
+        if (subscriptions.size === 0) onEnd();
         return client;
       } catch (error) {
         onEnd(toError(error));
@@ -77,19 +86,21 @@ export function createListening(settings: pg.ClientConfig, log: Log | undefined)
       const isUsed = () => [...subscriptions].some((each) => each.channel === channel);
       try {
         const client = await connected();
-        await client.query(`listen ${channel}`);
+        await ask(client, `listen ${channel}`);
         // Else the connection broke with the answer, and nobody has noted that this channel needs another one.
         subscription.isListening = true;
         if (connection === null) await connected();
       } catch (error) {
         subscriptions.delete(subscription);
+        if (subscriptions.size === 0) await end();
         throw error;
       }
       return async () => {
         subscriptions.delete(subscription);
         if (subscriptions.size === 0) return end();
         const client = await connection?.catch(() => null);
-        if (!isUsed()) await client?.query(`unlisten ${channel}`).catch(() => undefined);
+        if (client !== null && client !== undefined && !isUsed())
+          await ask(client, `unlisten ${channel}`).catch(() => undefined);
       };
     },
     close: async () => {

@@ -24,6 +24,21 @@ export function holderOf(
   return best?.id ?? null;
 }
 
+/**
+ * Agents at places of which each has one agent. Two that live may have the same, if one of them runs on a copy of the other's
+ * data folder: it stays with the agent that it is named after, or else with the last one.
+ */
+export function withOwnPlaces<M extends Pick<Member, 'id' | 'place'>>(members: readonly M[]): M[] {
+  const owners = new Map<string, string>();
+  for (const { id, place } of members) {
+    const owner = owners.get(place);
+    if (owner === undefined || id === place || (owner !== place && owner < id)) owners.set(place, id);
+  }
+  return members.map((member) =>
+    owners.get(member.place) === member.id ? member : { ...member, place: member.id },
+  );
+}
+
 /** A number between 0 and 1, both excluded, that only depends on the two ids. */
 function share(checkId: string, place: string): number {
   const digest = createHash('sha256').update(`${checkId} ${place}`).digest();

@@ -80,25 +80,27 @@ export async function endLeasesOf(
     until: Date;
   },
 ): Promise<void> {
-  const rows = await db.query<{ place: string; hadLeft: boolean }>(
-    `with before as (
-       select id, coalesce(place, id) as place, has_left as "hadLeft" from agents
-       where (id = any($1::uuid[]) or instance_id = any($4::text[])) and location_id = $2 and keeps_until is not null
-       order by id for update
-     ), ended as (
-       update agents a set keeps_until = least(a.keeps_until, $3), has_left = true from before b where a.id = b.id
-     )
-     select place, "hadLeft" from before order by id desc`,
-    [earlier, locationId, now, earlier],
-  );
-  if (rows.length === 0) return;
-  // Two processes may continue the same one, for example on copies of its data folder. The first of them gets the place.
-  const place = rows.find(({ hadLeft }) => !hadLeft)?.place ?? null;
-  await db.query(
-    `update agents set place = coalesce($3::uuid, place), keeps_until = coalesce(keeps_until, $2) where id = $1 and keeps`,
-    [agentId, until, place],
-  );
-  await db.notify(keepingChannel, accountId);
+  await db.tx(async (tx) => {
+    const rows = await tx.query<{ place: string; hadLeft: boolean }>(
+      `with before as (
+         select id, coalesce(place, id) as place, has_left as "hadLeft" from agents
+         where (id = any($1::uuid[]) or instance_id = any($4::text[])) and location_id = $2 and keeps_until is not null
+         order by id for update
+       ), ended as (
+         update agents a set keeps_until = least(a.keeps_until, $3), has_left = true from before b where a.id = b.id
+       )
+       select place, "hadLeft" from before order by id desc`,
+      [earlier, locationId, now, earlier],
+    );
+    if (rows.length === 0) return;
+    // Two processes may continue the same one, for example on copies of its data folder. The first of them gets the place.
+    const place = rows.find(({ hadLeft }) => !hadLeft)?.place ?? null;
+    await tx.query(
+      `update agents set place = coalesce($3::uuid, place), keeps_until = coalesce(keeps_until, $2) where id = $1 and keeps`,
+      [agentId, until, place],
+    );
+    await tx.notify(keepingChannel, accountId);
+  });
 }
 
 /** A check that an agent holds, or held. Null as its definition: too large for a list, see definitionOfCheck. */

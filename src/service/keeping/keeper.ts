@@ -7,6 +7,7 @@ import { createLoop, type Loop } from '../engine/loop.ts';
 import { refreshBehind } from '../results/catch-up.ts';
 import { findAway } from '../scheduling/service-beat.ts';
 import { applyDiff } from './apply-diff.ts';
+import { withOwnPlaces } from './hand-out.ts';
 import { diffOf } from './diff.ts';
 import { markStalePauses } from './pauses.ts';
 import {
@@ -35,8 +36,8 @@ import { recordOwedBefore, requeueKeptJobs } from './take-back.ts';
 const everyMs = 1_000;
 const accountsAtOnce = 100;
 /**
- * Checks that one transaction moves. It must not block the embedded database for long. With a server, each step reads all
- * checks of the account, and others wait only for the results of these.
+ * Checks that one transaction moves. Each step reads all checks of the account, so steps should be few. But a step must not
+ * block the embedded database for long.
  */
 export const stepChecks: { readonly [kind in Db['kind']]: number } = { embedded: 500, server: 5_000 };
 /** Everything is compared again after this time, should a change have gone unnoticed. */
@@ -146,7 +147,7 @@ async function handOut(
       const agents = await keepingAgents(tx, accountId);
       const isOver = ({ keepsUntil, hasLeft }: KeepingAgent) =>
         (mayEnd || hasLeft) && keepsUntil.getTime() <= at;
-      const members = agents.filter((agent) => !isOver(agent));
+      const members = withOwnPlaces(agents.filter((agent) => !isOver(agent)));
       const lost = agents.filter(isOver);
       const changes = await takeChanges(tx, accountId);
       const memberIds = members.map(({ id }) => id);
@@ -178,7 +179,8 @@ async function handOut(
         await endKeeping(tx, lostIds);
         if (lost.length > 0) log.warn({ agents: lostIds }, 'agents are gone; others get their checks');
       }
-      const passedMs = account.members.length === 0 ? fullEveryMs - firstAgainMs : 0;
+      const isFirst = account.members.length === 0 && memberIds.length > 0;
+      const passedMs = isFirst ? fullEveryMs - firstAgainMs : 0;
       await saveKeptAccount(tx, {
         accountId,
         rev,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createHeldChecks } from '../../../src/agent/keeping/held-checks.ts';
 import { createKeptFile } from '../../../src/agent/keeping/kept-file.ts';
-import { createLedger, settledMoment } from '../../../src/agent/keeping/ledger.ts';
+import { createLedger, createTag, settledMoment } from '../../../src/agent/keeping/ledger.ts';
 import { jobOf, missedReport } from '../../../src/agent/keeping/made-jobs.ts';
 import { createPacker, readAssignments, type PackedCheck } from '../../../src/agent/keeping/packed.ts';
 import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
@@ -165,19 +165,20 @@ test('the watermark stays before the first open run', () => {
   expect(ledger.reportedTo(first + minute, first + 2 * minute)).toBe(first + minute);
 });
 
-test('results as they are sent are recognised by their holder', () => {
+test('results as they are sent are recognised by the process that made them', () => {
+  const tag = createTag();
   const missed = { check: check(1), from: first, to: first, count: 1 };
-  const report = missedReport(missed, { code: 'NO_AGENT', version: '1.2.3' });
+  const report = missedReport(missed, { code: 'NO_AGENT', version: '1.2.3', tag });
   const payload = Buffer.from(JSON.stringify(report));
-  expect(settledMoment(payload, new Set([holder]))).toBe(first);
-  expect(settledMoment(payload, new Set())).toBeNull();
+  expect(settledMoment(payload, tag)).toBe(first);
+  expect(settledMoment(payload, createTag())).toBeNull();
   // Whatever the order of its fields.
   const reversed = JSON.stringify(Object.fromEntries(Object.entries(report).reverse()));
-  expect(settledMoment(Buffer.from(reversed), new Set([holder]))).toBe(first);
+  expect(settledMoment(Buffer.from(reversed), tag)).toBe(first);
   const { dueAt: _dueAt, ...ofQueue } = report;
-  expect(settledMoment(Buffer.from(JSON.stringify(ofQueue)), new Set([holder]))).toBeNull();
+  expect(settledMoment(Buffer.from(JSON.stringify(ofQueue)), tag)).toBeNull();
   const attempt = Buffer.from(JSON.stringify({ ...report, resultType: 'ATTEMPT' }));
-  expect(settledMoment(attempt, new Set([holder]))).toBeNull();
+  expect(settledMoment(attempt, tag)).toBeNull();
 });
 
 test('the next process on the data folder takes the checks over; the file shows nothing without the key', async () => {
@@ -243,6 +244,7 @@ test('the variables of the account are part of each run; those of its check take
       dueAt: first,
       now: first,
       variables: shared,
+      tag: createTag(),
     })['environmentVariables'];
   expect(made({ sharesVariables: true }, variables)).toEqual([
     { key: 'A', value: 'own' },

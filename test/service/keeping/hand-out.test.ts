@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { gapsOf } from '../../../src/service/keeping/gaps.ts';
-import { holderOf, type Member } from '../../../src/service/keeping/hand-out.ts';
+import { holderOf, withOwnPlaces, type Member } from '../../../src/service/keeping/hand-out.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 
 const checks = Array.from({ length: 4_000 }, () => ({ id: uuidv7(), checkType: 'URL' }));
@@ -37,6 +37,15 @@ test('only agents that run the type and have slots get a check', () => {
   const others = [member(100, ['TCP']), member(0, ['URL'])];
   expect(new Set(holders([...others, able]))).toEqual(new Set([able.id]));
   expect(holders(others).every((holder) => holder === null)).toBe(true);
+});
+
+test('of two living agents at one place, the one that it is named after stays there, or else the last one', () => {
+  const [owner, copy, other] = ['01', '02', '03'].map((id) => ({ id, place: '01' }));
+  const placesOf = (members: readonly ({ id: string; place: string } | undefined)[]) =>
+    withOwnPlaces(members.flatMap((one) => one ?? [])).map(({ id, place }) => `${id} ${place}`);
+  expect(placesOf([copy, owner, other])).toEqual(['02 02', '01 01', '03 03']);
+  expect(placesOf([copy, other])).toEqual(['02 02', '03 01']);
+  expect(placesOf([other, copy])).toEqual(['03 01', '02 02']);
 });
 
 test('the order of the agents does not matter', () => {
