@@ -1,0 +1,141 @@
+import { afterEach, expect, test } from 'vitest';
+import type { RunningTools } from '../../../src/agent/claiming/intake.ts';
+import { createHeldChecks } from '../../../src/agent/keeping/held-checks.ts';
+import { createLedger, createTag } from '../../../src/agent/keeping/ledger.ts';
+import type { PackedCheck } from '../../../src/agent/keeping/packed.ts';
+import { createTimetable, type Timetable } from '../../../src/agent/keeping/timetable.ts';
+import { createLanes } from '../../../src/agent/run/lanes.ts';
+import type { KeepingAnswer } from '../../../src/protocol/assignments.ts';
+
+/** Late runs of held checks wait for a free slot: meanwhile their check may be edited, move, or be due again. */
+
+const start = 1_790_000_040_000;
+const check = (fields: Partial<PackedCheck> = {}): PackedCheck => ({
+  checkId: '0198c0de-0000-7000-8000-000000000001',
+  holder: 'first',
+  locationId: 'l',
+  epoch: 1,
+  from: start,
+  intervalSeconds: 60,
+  offsetSeconds: 0,
+  pauses: [],
+  job: '{"checkType":"URL","name":"old"}',
+  ...fields,
+});
+const answer = (dropped: string[] = []): KeepingAnswer => ({
+  epoch: 1,
+  cursor: 'c',
+  isFirst: false,
+  hasMore: false,
+  checks: [],
+  dropped,
+});
+
+let timetable: Timetable | null = null;
+afterEach(() => timetable?.stop());
+
+/** A timetable whose jobs end when `end` is called, with one slot, which is taken until `release` is called. */
+function bench() {
+  const held = createHeldChecks();
+  const ledger = createLedger();
+  const lanes = createLanes({ uptime: 1 });
+  let release = (): void => undefined;
+  void lanes.run('uptime', () => new Promise<void>((resolve) => (release = resolve)));
+  const jobs: Record<string, unknown>[] = [];
+  const reports: Record<string, unknown>[] = [];
+  const ends: (() => void)[] = [];
+  let now = start;
+  let isBlocked = false;
+  const tools = {
+    parseJob: (job: Record<string, unknown>) => {
+      jobs.push(job);
+      return { job: {}, envelope: null, error: null };
+    },
+    runJob: () => new Promise<void>((resolve) => ends.push(resolve)),
+    parts: {},
+  } as unknown as RunningTools; // only these are used
+  timetable = createTimetable({
+    held,
+    ledger,
+    lanes,
+    load: () => Promise.resolve(tools),
+    available: () => ({}) as never, // is passed on
+    deliver: (json) => {
+      reports.push(JSON.parse(json) as Record<string, unknown>);
+      return Promise.resolve();
+    },
+    version: '1.2.3',
+    tag: createTag(),
+    variables: () => [],
+    blocked: () => isBlocked,
+    mayRun: () => true,
+    fault: (error) => {
+      throw error;
+    },
+    now: () => now,
+  });
+  return {
+    held,
+    ledger,
+    timetable,
+    jobs,
+    reports,
+    release: () => release(),
+    end: () => ends.shift()?.(),
+    at: (milliseconds: number) => (now = start + milliseconds),
+    block: (value: boolean) => (isBlocked = value),
+  };
+}
+
+test('a late run that waits is made in the form that the check has when it begins', async () => {
+  const { held, ledger, timetable: own, jobs, release, at } = bench();
+  held.apply(answer(), [check()]);
+  own.runDue();
+  await expect.poll(() => jobs.length).toBe(1);
+  // The run of the next moment is late, and no slot is free.
+  at(90_000);
+  own.runDue();
+  expect(ledger.reportedTo(start + 90_000, held.earliest())).toBeLessThan(start);
+  held.apply(answer(), [check({ job: '{"checkType":"URL","name":"new"}' })]);
+  release();
+  await expect.poll(() => jobs.length).toBe(2);
+  expect(jobs[1]).toMatchObject({ name: 'new', dueAt: new Date(start + 60_000).toISOString() });
+});
+
+test('a late run that begins too late is reported as missed, also while the agent may begin nothing', async () => {
+  const { held, timetable: own, jobs, reports, block, at } = bench();
+  held.apply(answer(), [check()]);
+  at(30_000);
+  own.runDue();
+  block(true);
+  at(61_000);
+  await expect.poll(() => reports.length).toBe(1);
+  expect(reports[0]).toMatchObject({ status: 'missed', reason: { code: 'NOT_CLAIMED' } });
+  expect(jobs).toEqual([]);
+});
+
+test('a moment that is being run is not taken again when the check comes with another holder', async () => {
+  const { held, ledger, timetable: own, jobs } = bench();
+  held.restore([check()], null);
+  own.runDue();
+  await expect.poll(() => jobs.length).toBe(1);
+  const open = ledger.reportedTo(start, held.earliest());
+  held.apply(answer(), [check({ holder: 'second' })]);
+  own.runDue();
+  ledger.settle(start);
+  // One settlement is enough: it was opened once.
+  expect(ledger.reportedTo(start, held.earliest())).toBeGreaterThan(open);
+  expect(jobs).toHaveLength(1);
+});
+
+test('late runs that wait at the end stay open', async () => {
+  const { held, ledger, timetable: own, jobs, release, at } = bench();
+  held.apply(answer(), [check()]);
+  at(30_000);
+  own.runDue();
+  own.drain();
+  release();
+  await own.whenIdle();
+  expect(jobs).toEqual([]);
+  expect(ledger.reportedTo(start + 30_000, held.earliest())).toBeLessThan(start);
+});
