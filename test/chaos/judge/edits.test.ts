@@ -121,3 +121,16 @@ test('the verdict of all checks has the edits, and runs that begin too late', ()
   });
   expect(judge(facts, { latestStartMs: 4_000, outdated: () => true }).violations).toEqual([]);
 });
+
+test('the result of a run that two agents have made is not taken for that of the old form', () => {
+  const edits = [{ form: 1, at: at(5) }];
+  const isCut = { outdated: (time: number, agentId: string | null) => agentId === null && time < at(15) };
+  const twice = [probe(10, 0), probe(10.1, 1), probe(20, 0), probe(20.1, 1)];
+  const results = [resultAt(10, agents.two), resultAt(20, agents.two)];
+  // The first one while an agent is cut off.
+  expect(judged(edits, twice, { results, excuses: isCut }).violations).toEqual([
+    'url-4: the probe at 12:00:20.000 has form 0, 15000 ms after form 1 (agent unknown)',
+  ]);
+  // A run that one agent has made is its own.
+  expect(judged(edits, [probe(10, 0)], { results, excuses: isCut }).violations).toHaveLength(1);
+});

@@ -22,9 +22,14 @@ export function judgeEdits(
     const { at, form = 0 } = probe;
     const first = confirmed.find((edit) => edit.form > form);
     if (first === undefined || at < first.at) continue;
-    const agentId =
-      results.find(({ startedAt, stoppedAt }) => startedAt - slackMs <= at && at <= stoppedAt + slackMs)
-        ?.token ?? null;
+    // If another agent has made the run at the same time, in the form that it should have, the result is that agent's.
+    const isTwice = probes.some(
+      (other) => (other.form ?? 0) >= first.form && Math.abs(other.at - at) <= slackMs,
+    );
+    const result = results.find(
+      ({ startedAt, stoppedAt }) => startedAt - slackMs <= at && at <= stoppedAt + slackMs,
+    );
+    const agentId = isTwice ? null : (result?.token ?? null);
     if (outdated?.(at, agentId) === true) continue;
     const lateMs = at - first.at;
     slowestMs = Math.max(slowestMs, lateMs);
