@@ -18,8 +18,8 @@ export type HeldChecks = {
   earliest: () => number | null;
   size: () => number;
   all: () => PackedCheck[];
-  /** In its present form. */
-  find: (checkId: string) => PackedCheck | undefined;
+  /** In its present form, or in its last one if it was taken away less than `formerMs` before. */
+  find: (checkId: string, formerMs: number) => PackedCheck | undefined;
   /** Forgets everything. */
   clear: () => void;
   /** Takes checks that an earlier process held. It had reported every run up to `reportedTo`. */
@@ -36,12 +36,16 @@ type Held = {
   isGone: boolean;
 };
 
+/** Checks that were taken away are remembered for this long. */
+const forgetMs = 5_000;
 /** A clock that goes back by more was set; due moments must not wait until it has caught up. */
 const setBackMs = 5_000;
 
 export function createHeldChecks(): HeldChecks {
   const held = new Map<string, Held>();
   const queue = createDueQueue<Held>();
+  /** Checks that were taken away lately, the first one first; `at`: milliseconds of a monotonic clock. */
+  const dropped = new Map<string, { check: PackedCheck; at: number }>();
   /** The checks named since the first part of a complete list; null = no such list is being received. */
   let listed: Set<string> | null = null;
   let lastNow = -Infinity;
@@ -55,6 +59,17 @@ export function createHeldChecks(): HeldChecks {
     const item = { check, nextDueAt, owedFrom, toldFrom, isGone: false };
     held.set(check.checkId, item);
     queue.add(item);
+  };
+  const drop = (checkId: string): void => {
+    const at = performance.now();
+    for (const [id, lost] of dropped) {
+      if (at - lost.at < forgetMs) break;
+      dropped.delete(id);
+    }
+    const check = held.get(checkId)?.check;
+    dropped.delete(checkId);
+    if (check !== undefined) dropped.set(checkId, { check, at });
+    remove(checkId);
   };
   const remove = (checkId: string): void => {
     const item = held.get(checkId);
@@ -91,9 +106,9 @@ export function createHeldChecks(): HeldChecks {
         put(check);
         listed?.add(check.checkId);
       }
-      for (const id of answer.dropped) remove(id);
+      for (const id of answer.dropped) drop(id);
       if (answer.hasMore || listed === null) return;
-      for (const id of held.keys()) if (!listed.has(id)) remove(id);
+      for (const id of held.keys()) if (!listed.has(id)) drop(id);
       listed = null;
     },
     takeDue: (now) => {
@@ -136,7 +151,11 @@ export function createHeldChecks(): HeldChecks {
     earliest: queue.earliest,
     size: () => held.size,
     all: () => [...held.values()].map(({ check }) => check),
-    find: (checkId) => held.get(checkId)?.check,
+    find: (checkId, formerMs) => {
+      const lost = dropped.get(checkId);
+      const isRecent = lost !== undefined && performance.now() - lost.at < formerMs;
+      return held.get(checkId)?.check ?? (isRecent ? lost.check : undefined);
+    },
     clear: () => {
       held.clear();
       queue.clear();

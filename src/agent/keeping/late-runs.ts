@@ -1,4 +1,5 @@
 import { performance, type EventLoopUtilization } from 'node:perf_hooks';
+import { createDueQueue, type Due } from './due-queue.ts';
 import type { PackedCheck } from './packed.ts';
 
 /**
@@ -12,47 +13,50 @@ export type LateRuns = {
   clear: () => void;
 };
 
+/** `nextDueAt`: when it is too late. */
+type Late = Due & { key: string; check: PackedCheck; dueAt: number };
+
 const turnMs = 10;
 /** Begun in one turn, if the process is not busy. */
 const perTurn = 16;
 /** Of the time of the last turn. */
 const busyShare = 0.85;
-/** Between two looks for runs that have waited for too long. */
-const sweepMs = 1_000;
 
 /**
- * `spare`: how many may begin now. `isOver`: it is too late for a run. `giveUp`: the run will not be made. `run` gets how long
- * the run has waited, in milliseconds. `busy`: the share of the time since the last call in which the process worked.
+ * The run that is too late first begins first. `until`: when it is. `giveUp`: it has become too late for the run. `spare`: how
+ * many may begin now. `mayRun`: nothing may begin, or be given up. `busy`: the share of the time since the last call in which
+ * the process worked.
  */
 export function createLateRuns(options: {
+  now: () => number;
+  until: (check: PackedCheck, dueAt: number) => number;
+  mayRun: () => boolean;
   spare: () => number;
-  isOver: (check: PackedCheck, dueAt: number) => boolean;
   giveUp: (check: PackedCheck, dueAt: number) => void;
-  run: (check: PackedCheck, dueAt: number, waitedMs: number) => void;
+  run: (check: PackedCheck, dueAt: number) => void;
   busy?: () => number;
 }): LateRuns {
-  const { spare, isOver, giveUp, run, busy = createBusy() } = options;
-  const waiting = new Map<string, { check: PackedCheck; dueAt: number; since: number }>();
+  const { now, until, mayRun, spare, giveUp, run, busy = createBusy() } = options;
+  const waiting = new Map<string, Late>();
+  const queue = createDueQueue<Late>();
   let timer: NodeJS.Timeout | undefined;
-  let sweptAt = -Infinity;
 
-  const sweep = (): void => {
-    sweptAt = performance.now();
-    for (const [key, { check, dueAt }] of waiting) {
-      if (!isOver(check, dueAt)) continue;
-      waiting.delete(key);
-      giveUp(check, dueAt);
-    }
+  const take = (latest: number): Late | null => {
+    const item = queue.take(latest);
+    if (item !== null) waiting.delete(item.key);
+    return item;
   };
   const turn = (): void => {
     timer = undefined;
-    if (performance.now() - sweptAt >= sweepMs) sweep();
-    // One at least is begun in each turn, or a process that is always busy would begin none.
-    let left = Math.min(busy() > busyShare ? 1 : perTurn, spare());
-    for (const [key, { check, dueAt, since }] of waiting) {
-      if (left-- <= 0) break;
-      waiting.delete(key);
-      run(check, dueAt, performance.now() - since);
+    if (mayRun()) {
+      for (let item = take(now()); item !== null; item = take(now())) giveUp(item.check, item.dueAt);
+      // One at least is begun in each turn, or a process that is always busy would begin none.
+      const most = Math.min(busy() > busyShare ? 1 : perTurn, spare());
+      for (let begun = 0; begun < most; begun++) {
+        const item = take(Infinity);
+        if (item === null) break;
+        run(item.check, item.dueAt);
+      }
     }
     plan();
   };
@@ -64,7 +68,11 @@ export function createLateRuns(options: {
     add: (check, dueAt) => {
       const key = `${check.checkId} ${dueAt}`;
       const known = waiting.get(key);
-      waiting.set(key, { check, dueAt, since: known?.since ?? performance.now() });
+      if (known === undefined) {
+        const item = { key, check, dueAt, nextDueAt: until(check, dueAt), isGone: false };
+        waiting.set(key, item);
+        queue.add(item);
+      } else known.check = check;
       plan();
       return known === undefined;
     },
@@ -72,6 +80,7 @@ export function createLateRuns(options: {
       clearTimeout(timer);
       timer = undefined;
       waiting.clear();
+      queue.clear();
     },
   };
 }

@@ -26,7 +26,7 @@ export type Timetable = {
 const longestSleepMs = 1_000;
 /** A run that begins later than this after its moment waits for those that are not. */
 const lateMs = 1_000;
-/** A check may run in a former form for less than this. */
+/** A late run of a check that was taken away less than this before is made all the same: nobody else may owe it. */
 const formerMs = 1_500;
 
 export function createTimetable(options: {
@@ -64,6 +64,9 @@ export function createTimetable(options: {
   const busy = new Map<string, number>();
   /** The same runs. */
   const going = new Set<string>();
+  /** Runs that have begun and have no slot yet, and late ones in progress. */
+  let loading = 0;
+  let late = 0;
   const keyOf = ({ checkId, locationId }: PackedCheck, dueAt: number) => `${checkId} ${locationId} ${dueAt}`;
 
   const report = (missed: MissedRuns, code: 'NO_AGENT' | 'NOT_CLAIMED'): void => {
@@ -75,15 +78,17 @@ export function createTimetable(options: {
       .catch((error: unknown) => options.fault(toError(error), 'runs that were missed are not reported'));
   };
 
+  const loaded = async () => ({ ...(await options.load()), ...(await import('./made-jobs.ts')) });
+
   const run = async (check: PackedCheck, dueAt: number): Promise<void> => {
     const { checkId } = check;
     // Those that belong to this form of the check: while its parts load, it may be replaced or taken away.
     const variables = options.variables();
     busy.set(checkId, (busy.get(checkId) ?? 0) + 1);
     going.add(keyOf(check, dueAt));
+    loading += 1;
     try {
-      const { parseJob, runJob, reportInvalid, parts } = await options.load();
-      const { jobOf } = await import('./made-jobs.ts');
+      const { parseJob, runJob, reportInvalid, parts, jobOf } = await loaded().finally(() => (loading -= 1));
       const own = { ...parts, leases };
       const parsed = parseJob(jobOf(check, { dueAt, now: now(), variables, tag }), options.available());
       if (parsed.job !== null) await runJob(parsed.job, own);
@@ -104,19 +109,23 @@ export function createTimetable(options: {
     report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
 
   const lateRuns = createLateRuns({
+    now,
+    until: ({ intervalSeconds }, dueAt) => dueAt + claimWindowSeconds(intervalSeconds) * 1000,
+    mayRun: options.mayRun,
     spare: () => {
-      if (!options.mayRun() || options.blocked()) return 0;
-      // Half of the slots are for runs that are due now, and the last one is nobody's.
-      const free = lanes.free('uptime');
-      return Math.max(Math.min(1, free), Math.floor(free - (lanes.slots.uptime ?? 0) / 2));
+      if (options.blocked()) return 0;
+      // Half of the slots are for runs that are due now, but they must not keep all late ones waiting.
+      const free = lanes.free('uptime') - loading;
+      const reserved = Math.floor((lanes.slots.uptime ?? 0) / 2);
+      return Math.max(late === 0 ? Math.min(1, free) : 0, free - reserved);
     },
-    isOver: ({ intervalSeconds }, dueAt) => now() - dueAt > claimWindowSeconds(intervalSeconds) * 1000,
     giveUp: unmade,
-    run: (check, dueAt, waitedMs) => {
+    run: (check, dueAt) => {
       // While it waited, the check may have been edited or taken away.
-      const current = held.find(check.checkId) ?? (waitedMs < formerMs ? check : undefined);
-      if (current?.locationId === check.locationId) void run(current, dueAt);
-      else unmade(check, dueAt);
+      const current = held.find(check.checkId, formerMs);
+      if (current?.locationId !== check.locationId) return unmade(check, dueAt);
+      late += 1;
+      void run(current, dueAt).finally(() => (late -= 1));
     },
   });
 

@@ -1,6 +1,12 @@
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
-import { claimWindowSeconds, lastDue, scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
+import {
+  claimWindowSeconds,
+  lastDue,
+  nextDue,
+  scheduledJobId,
+  scheduledRunId,
+} from '../../protocol/schedule.ts';
 import { laneOf, type JobType } from '../../protocol/check-types.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
@@ -122,6 +128,43 @@ export async function lockKeptRuns(
       };
     },
   };
+}
+
+/**
+ * Moves checks that are back with the scheduler on to the run after these ones, which former holders have made. Call it before
+ * jobs are read: the scheduler has then either queued such a run already, or never will.
+ */
+export async function passScheduler(
+  tx: Queryable,
+  { items, runs }: { items: readonly Readable[]; runs: KeptRuns },
+): Promise<void> {
+  const moments = new Map<string, { keeper: Keeper; made: Set<number> }>();
+  for (const { result } of items) {
+    const keeper = runs.keeperOf(result);
+    if (keeper === undefined || keeper.droppedAt === null || result.resultType !== 'FINAL') continue;
+    if (result.status === 'missed') continue;
+    const known = moments.get(keeper.checkId) ?? { keeper, made: new Set() };
+    known.made.add(momentOf(result));
+    moments.set(keeper.checkId, known);
+  }
+  const passed = [...moments.values()].flatMap(({ keeper, made }) =>
+    [...made].map((at) => {
+      let next = nextDue(keeper, at);
+      while (made.has(next)) next = nextDue(keeper, next);
+      return { id: keeper.checkId, at, next };
+    }),
+  );
+  if (passed.length === 0) return;
+  await tx.query(
+    `update checks c set next_due_at = i.next
+     from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as i (id, due, next)
+     where c.id = i.id and c.next_due_at = i.due`,
+    [
+      passed.map(({ id }) => id),
+      passed.map(({ at }) => new Date(at)),
+      passed.map(({ next }) => new Date(next)),
+    ],
+  );
 }
 
 /** A former or present holder may report a run that has a job of the queue too. */

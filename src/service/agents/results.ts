@@ -15,7 +15,14 @@ import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
 import type { Base, ResultBases } from '../results/bases.ts';
-import { admit, insertFinishedRuns, insertKeptJobs, lockKeptRuns, recordKeptMissed } from './kept-results.ts';
+import {
+  admit,
+  insertFinishedRuns,
+  insertKeptJobs,
+  lockKeptRuns,
+  passScheduler,
+  recordKeptMissed,
+} from './kept-results.ts';
 import { accept } from './accept-result.ts';
 import { judgeEnded, judgeLive, stateOf, type JobState } from './judge-result.ts';
 import { endedQuietly, findQuiet, storeQuiet } from './quiet-results.ts';
@@ -116,6 +123,7 @@ async function storeInTransaction(
   const answers = await storeQuiet(tx, { quiet, runs, from, partitions, bases, fresh, now: at }, all);
   const chunk = all.filter(({ index }) => !quiet.has(index));
   if (chunk.length === 0) return answers;
+  await passScheduler(tx, { items: chunk, runs });
   const missed = chunk.filter(runs.isMissed);
   const ids = [...new Set(chunk.map(({ result }) => result.jobId))];
   const live = new Map<string, JobState>();

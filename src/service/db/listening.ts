@@ -86,7 +86,11 @@ export function createListening(settings: pg.ClientConfig, log: Log | undefined)
       const isUsed = () => [...subscriptions].some((each) => each.channel === channel);
       try {
         const client = await connected();
-        await ask(client, `listen ${channel}`);
+        await ask(client, `listen ${channel}`).catch((error: unknown) => {
+          // A connection that does not answer is given up: another statement would wait as long.
+          client.emit('error', toError(error));
+          throw error;
+        });
         // Else the connection broke with the answer, and nobody has noted that this channel needs another one.
         subscription.isListening = true;
         if (connection === null) await connected();

@@ -74,6 +74,34 @@ export async function recordGaps(
   await recordMissed(tx, { missed, now: options.now, partitions: options.partitions });
 }
 
+/**
+ * The job ids of those of these runs, due within the last minutes, that have a final result or a job. Not for runs that may be
+ * in a file.
+ */
+export async function runsMade(
+  tx: Queryable,
+  runs: readonly { checkId: string; locationId: string; at: number }[],
+): Promise<Set<string>> {
+  if (runs.length === 0) return new Set();
+  const moments = runs.map(({ at }) => at);
+  const rows = await tx.query<{ id: string }>(
+    `select i.job as id from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as i (job, check_id, due)
+     where exists (select 1 from finished_jobs f where f.job_id = i.job)
+       or exists (select 1 from jobs j where j.id = i.job and j.state <> 'abandoned')
+       -- Of an uneventful run, only the result is known. It began at once.
+       or exists (select 1 from check_results r where r.check_id = i.check_id and r.job_id = i.job
+         and r.result_type = 'FINAL' and r.started_at >= $4 and r.started_at <= $5)`,
+    [
+      runs.map(({ checkId, locationId, at }) => scheduledJobId(checkId, locationId, at)),
+      runs.map(({ checkId }) => checkId),
+      moments.map((at) => new Date(at)),
+      new Date(Math.min(...moments)),
+      new Date(Math.max(...moments) + startsWithinMs),
+    ],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** The moments of a stretch that have a result, a job or a record of a missed run. */
 export async function momentsWithRun(
   tx: Queryable,

@@ -146,7 +146,7 @@ async function handOut(
       if (account === undefined) return false;
       const agents = await keepingAgents(tx, accountId);
       const isOver = ({ keepsUntil, hasLeft }: KeepingAgent) =>
-        (mayEnd || hasLeft) && keepsUntil.getTime() <= at;
+        hasLeft || (mayEnd && keepsUntil.getTime() <= at);
       const members = withOwnPlaces(agents.filter((agent) => !isOver(agent)));
       const lost = agents.filter(isOver);
       const changes = await takeChanges(tx, accountId);

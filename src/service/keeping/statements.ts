@@ -23,9 +23,9 @@ export async function accountsToHandOut(
        or k.handed_out_at is null or k.handed_out_at < $2
        or k.members is distinct from array(
          select a.id from agents a join locations l on l.id = a.location_id
-         where l.account_id = k.account_id and a.keeps and a.keeps_until > $1 order by a.id)
+         where l.account_id = k.account_id and a.keeps and a.keeps_until > $1 and not a.has_left order by a.id)
        or exists (select 1 from agents a join locations l on l.id = a.location_id
-         where l.account_id = k.account_id and a.keeps_until <= $1)
+         where l.account_id = k.account_id and a.keeps_until is not null and (a.has_left or a.keeps_until <= $1))
      limit $3`,
     [now, since, limit],
   );

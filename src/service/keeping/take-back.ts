@@ -1,10 +1,10 @@
 import { planRuns } from '../../protocol/plan-runs.ts';
-import { lastDue, nextDue } from '../../protocol/schedule.ts';
+import { lastDue, nextDue, scheduledJobId } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
-import { recordGaps, type Stretch } from './gaps.ts';
+import { recordGaps, runsMade, type Stretch } from './gaps.ts';
 import { queueLastRuns } from './last-runs.ts';
 import { giveToScheduler, type Holding, type KeepingAgent } from './statements.ts';
 
@@ -45,6 +45,7 @@ export async function giveBack(
   const { accountId, now, partitions } = options;
   const due: { id: string; nextDueAt: Date }[] = [];
   const stretches: Stretch[] = [];
+  const runs: { checkId: string; locationId: string; at: number; nextDueAt: number }[] = [];
   for (const { check, locationId, slug, owed } of options.checks) {
     if (owed === null || owed > now) {
       due.push({ id: check.id, nextDueAt: new Date(owed ?? nextDue(check, now)) });
@@ -52,10 +53,18 @@ export async function giveBack(
     }
     const alone = { rotation: 0, runParallel: true, locationCount: 1 };
     const plan = planRuns({ ...check, ...alone, nextDueAt: owed }, now);
-    due.push({ id: check.id, nextDueAt: new Date(plan.run?.dueAt ?? plan.nextDueAt) });
+    const { nextDueAt } = plan;
+    if (plan.run === null) due.push({ id: check.id, nextDueAt: new Date(nextDueAt) });
+    else runs.push({ checkId: check.id, locationId, at: plan.run.dueAt, nextDueAt });
     if (plan.missed !== null && check.isActive) {
       stretches.push({ ...stretchOf(accountId, check, { locationId, slug }), ...plan.missed });
     }
+  }
+  // An agent that has died may have made its last run, and not have said yet that everything up to it is reported.
+  const made = await runsMade(tx, runs);
+  for (const { checkId, locationId, at, nextDueAt } of runs) {
+    const isMade = made.has(scheduledJobId(checkId, locationId, at));
+    due.push({ id: checkId, nextDueAt: new Date(isMade ? nextDueAt : at) });
   }
   await recordGaps(tx, { stretches, now, partitions });
   await giveToScheduler(tx, due);

@@ -16,37 +16,38 @@ const check = (checkId: string, job = '{}'): PackedCheck => ({
   job,
 });
 
-function begun(
-  options: { spare?: () => number; busy?: () => number; isOver?: (dueAt: number) => boolean } = {},
-) {
+function begun(options: { spare?: number; busy?: () => number; mayRun?: () => boolean } = {}) {
   const runs: string[] = [];
   const given: number[] = [];
   const late = createLateRuns({
-    spare: options.spare ?? (() => 1_000),
+    now: () => 3,
+    // As if the window of each check were as long as its name says.
+    until: ({ checkId }, dueAt) => dueAt + Number(checkId),
+    mayRun: options.mayRun ?? (() => true),
+    spare: () => options.spare ?? 1_000,
     busy: options.busy ?? (() => 0),
-    isOver: (_check, dueAt) => options.isOver?.(dueAt) === true,
     giveUp: (_check, dueAt) => given.push(dueAt),
     run: ({ checkId, job }, dueAt) => runs.push(`${checkId} ${dueAt} ${job}`),
   });
   return { runs, given, late };
 }
 
-test('as many as are spare, the first ones first, and nothing in the same turn', async () => {
-  const { runs, late } = begun({ spare: () => 2 });
-  for (let index = 0; index < 5; index++) expect(late.add(check('c'), index)).toBe(true);
+test('as many as are spare, those that are too late first begin first, and nothing in the same turn', async () => {
+  const { runs, late } = begun({ spare: 2 });
+  for (let index = 0; index < 5; index++) expect(late.add(check('50'), index)).toBe(true);
+  expect(late.add(check('10'), 5)).toBe(true);
   expect(runs).toEqual([]);
-  await expect.poll(() => runs.slice(0, 2)).toEqual(['c 0 {}', 'c 1 {}']);
-  await expect.poll(() => runs).toHaveLength(5);
-  expect(runs.at(-1)).toBe('c 4 {}');
+  await expect.poll(() => runs).toHaveLength(6);
+  expect(runs).toEqual(['10 5 {}', ...[0, 1, 2, 3, 4].map((at) => `50 ${at} {}`)]);
 });
 
 test('a run that waits is made in the last form that was added, once', async () => {
   const { runs, late } = begun();
-  expect(late.add(check('c', '1'), 7)).toBe(true);
-  expect(late.add(check('c', '2'), 7)).toBe(false);
-  await expect.poll(() => runs).toEqual(['c 7 2']);
+  expect(late.add(check('50', '1'), 7)).toBe(true);
+  expect(late.add(check('50', '2'), 7)).toBe(false);
+  await expect.poll(() => runs).toEqual(['50 7 2']);
   // It waits no longer: another one is a new run.
-  expect(late.add(check('c', '3'), 7)).toBe(true);
+  expect(late.add(check('50', '3'), 7)).toBe(true);
   late.clear();
 });
 
@@ -59,15 +60,17 @@ test('a busy process begins one in each turn, and what was cleared is not begun'
       return 1;
     },
   });
-  for (let index = 0; index < 100; index++) late.add(check('c'), index);
+  for (let index = 0; index < 100; index++) late.add(check('50'), index);
   await expect.poll(() => turns).toBe(4);
   expect(runs).toHaveLength(3);
 });
 
-test('runs for which it is too late are given up, also while none may begin', async () => {
-  const { runs, given, late } = begun({ spare: () => 0, isOver: (dueAt) => dueAt < 3 });
-  for (let index = 0; index < 5; index++) late.add(check('c'), index);
+test('runs for which it is too late are given up, as soon as the agent may run anything', async () => {
+  let asked = 0;
+  const { runs, given, late } = begun({ spare: 0, mayRun: () => ++asked > 3 });
+  for (let index = 0; index < 5; index++) late.add(check('1'), index);
   await expect.poll(() => given).toEqual([0, 1, 2]);
+  expect(asked).toBeGreaterThan(3);
   expect(runs).toEqual([]);
   late.clear();
 });

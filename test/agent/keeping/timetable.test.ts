@@ -92,10 +92,12 @@ test('a late run that waits is made in the form that the check has when it begin
   held.apply(answer(), [check()]);
   own.runDue();
   await expect.poll(() => jobs.length).toBe(1);
+  ledger.settle(start);
   // The run of the next moment is late, and no slot is free.
   at(90_000);
   own.runDue();
-  expect(ledger.reportedTo(start + 90_000, held.earliest())).toBeLessThan(start);
+  expect(ledger.reportedTo(start + 90_000, held.earliest())).toBeLessThan(start + 60_000);
+  expect(ledger.reportedTo(start + 90_000, held.earliest())).toBeGreaterThan(start);
   held.apply(answer(), [check({ job: '{"checkType":"URL","name":"new"}' })]);
   release();
   await expect.poll(() => jobs.length).toBe(2);
@@ -112,6 +114,17 @@ test('a late run that begins too late is reported as missed, also while the agen
   await expect.poll(() => reports.length).toBe(1);
   expect(reports[0]).toMatchObject({ status: 'missed', reason: { code: 'NOT_CLAIMED' } });
   expect(jobs).toEqual([]);
+});
+
+test('a late run is made also if its check has just been taken away', async () => {
+  const { held, timetable: own, jobs, reports, release, at } = bench();
+  held.apply(answer(), [check()]);
+  at(30_000);
+  own.runDue();
+  held.apply(answer([check().checkId]), []);
+  release();
+  await expect.poll(() => jobs.length).toBe(1);
+  expect(reports).toEqual([]);
 });
 
 test('a moment that is being run is not taken again when the check comes with another holder', async () => {

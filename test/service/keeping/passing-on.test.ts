@@ -54,6 +54,12 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
         details: { from: new Date(at).toISOString(), to: new Date(at).toISOString(), count: 1 },
         reason: { code: 'NO_AGENT', owner: 'ours', message: 'it was not running' },
       });
+    const missedOf = async (id: string) =>
+      (
+        await current().db.query(`select 1 from check_results where status = 'missed' and check_id = $1`, [
+          id,
+        ])
+      ).length;
     const records = async () =>
       (await current().db.query(`select 1 from check_results where status = 'missed'`)).length;
 
@@ -175,6 +181,68 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       // What came after is its successor's.
       expect(await one.report(missedBy(mine, first + minute))).toMatchObject([{ outcome: 'superseded' }]);
     });
+
+    it('a run whose result has come is not made again by the queue when the last agent is gone', async () => {
+      await add(2);
+      const { db, service } = current();
+      const one = await connected();
+      clock.set(first - 6_000);
+      await one.renewHeld({ reportedTo: clock.now() });
+      const [done, open] = [...one.held.values()];
+      if (done === undefined || open === undefined) throw new Error('there are two');
+      clock.set(first + 500);
+      await one.report(keptResult(done, first));
+      // The agent dies before it can say up to when it has reported everything.
+      clock.set(first + 25_000);
+      await current().handOut();
+      await service.scheduler.tick();
+      const jobs = await db.query<{ checkId: string; at: Date }>(
+        'select check_id as "checkId", due_at as at from jobs',
+      );
+      expect(jobs).toEqual([{ checkId: open.checkId, at: new Date(first) }]);
+      clock.set(first + minute + 500);
+      await service.scheduler.tick();
+      expect(
+        (
+          await db.query('select 1 from jobs where check_id = $1 and due_at = $2', [
+            done.checkId,
+            new Date(first + minute),
+          ])
+        ).length,
+      ).toBe(1);
+      // Nobody has claimed the run of the other one.
+      expect(await missedOf(done.checkId)).toBe(0);
+      expect(await missedOf(open.checkId)).toBe(1);
+    });
+
+    it.each([500, 60_000])(
+      'a run whose result comes from a former holder is not made again, nor missed, %i ms later',
+      async (laterMs) => {
+        await add(2);
+        const { db, service } = current();
+        const one = await connected();
+        clock.set(first - 6_000);
+        await one.renewHeld({ reportedTo: clock.now() });
+        clock.set(first + 25_000);
+        await current().handOut();
+        // It was only cut off, for two runs of one check, and returns before the scheduler has looked.
+        const [check, other] = [...one.held.values()];
+        if (check === undefined || other === undefined) throw new Error('there are two');
+        const outcomes = await one.report(keptResult(check, first));
+        expect(outcomes.map(({ outcome }) => outcome)).toEqual(['stored']);
+        clock.advance(laterMs);
+        await service.scheduler.tick();
+        const at = async (id: string) =>
+          (await db.query<{ at: Date }>('select due_at as at from jobs where check_id = $1', [id])).map(
+            (job) => job.at.getTime() - first,
+          );
+        const later = laterMs === minute ? [minute] : [];
+        expect(await at(check.checkId)).toEqual(later);
+        expect(await at(other.checkId)).toEqual(later.length > 0 ? later : [0]);
+        // The other check has missed one by then.
+        expect(await records()).toBe(later.length);
+      },
+    );
 
     it('checks of an agent that has left wait for no lease, also if the service has just started', async () => {
       await add(12);
