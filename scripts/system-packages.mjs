@@ -46,6 +46,12 @@ const wanted = [
   },
   {
     modes: ['test'],
+    has: () => onPath('iptables'),
+    packages: ['iptables'],
+    purpose: 'networks that drop packets for the tests',
+  },
+  {
+    modes: ['test'],
     has: () => onPath('jq'),
     packages: ['jq'],
     purpose: 'commands of the documents',
