@@ -115,19 +115,16 @@ export function createKeeping(options: {
       log.warn({ err: toError(error) }, 'the held checks cannot be kept in the data folder');
     return (file ??= createKeptFile({ root: options.folder, instanceId, apiKey: options.apiKey, onError }));
   };
+  const facts = () => ({
+    holders: [...holders],
+    reportedTo: reportedTo(),
+    heardAt: contact.heardAt(),
+    stopsInOutages,
+  });
   const saving = createSaving({
     file: openFile,
-    kept: () =>
-      held.size() === 0 && file === null
-        ? null
-        : {
-            holders: [...holders],
-            checks: held.all(),
-            reportedTo: reportedTo(),
-            heardAt: contact.heardAt(),
-            stopsInOutages,
-            variables,
-          },
+    kept: () => (held.size() === 0 && file === null ? null : { ...facts(), checks: held.all(), variables }),
+    facts: () => (held.size() === 0 ? null : facts()),
   });
 
   const forgetAll = (): void => {

@@ -24,7 +24,7 @@ const busyShare = 0.85;
 
 /**
  * The run that is too late first begins first. `until`: when it is. `giveUp`: it has become too late for the run. `spare`: how
- * many may begin now. `mayRun`: nothing may begin, or be given up. `busy`: the share of the time since the last call in which
+ * many may begin now. `mayRun`: false = nothing may begin, or be given up. `busy`: the share of the time since the last call in which
  * the process worked.
  */
 export function createLateRuns(options: {

@@ -2,8 +2,7 @@ import { Compile } from 'typebox/compile';
 import { Assignment } from '../../protocol/assignments.ts';
 
 /**
- * A held check as it waits in memory and on disk: its job is a text until it runs, which takes a quarter of what the parsed
- * job takes.
+ * A held check as it waits in memory and on disk. Its job is a text until it runs: a parsed job takes several times the memory.
  */
 export type PackedCheck = Omit<Assignment, 'job'> & { job: string };
 
@@ -37,10 +36,8 @@ export const unpackedJson = ({ job, ...check }: PackedCheck): string =>
   `${JSON.stringify(check).slice(0, -1)},"job":${job}}`;
 
 /** Validates each assignment by itself, so that one malformed check does not affect the others. */
-export function readAssignments(
-  items: Iterable<unknown>,
-  pack = createPacker(),
-): { checks: PackedCheck[]; invalid: number } {
+export function readAssignments(items: Iterable<unknown>): { checks: PackedCheck[]; invalid: number } {
+  const pack = createPacker();
   const checks: PackedCheck[] = [];
   let invalid = 0;
   for (const item of items) {

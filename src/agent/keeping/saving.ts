@@ -1,4 +1,4 @@
-import type { Kept, KeptFile } from './kept-file.ts';
+import type { Kept, KeptFacts, KeptFile } from './kept-file.ts';
 
 /** When the held checks are written into the data folder. */
 export type Saving = {
@@ -16,14 +16,15 @@ const everyMs = 2_000;
 const share = 0.05;
 const longestMs = 30_000;
 
-/** `kept`: what is to be written; null = nothing is held, and nothing was. */
+/** What is to be written. `kept`: null = nothing is held, and nothing was; `facts`: null = nothing is held. */
 export function createSaving(options: {
   file: () => Promise<KeptFile>;
   kept: () => Kept | null;
+  facts: () => KeptFacts | null;
   /** Milliseconds of a monotonic clock. */
   now?: () => number;
 }): Saving {
-  const { file, kept, now = () => performance.now() } = options;
+  const { file, kept, facts, now = () => performance.now() } = options;
   let isDirty = false;
   let notBefore = -Infinity;
   let timer: NodeJS.Timeout | undefined;
@@ -43,10 +44,8 @@ export function createSaving(options: {
     isBusy = true;
     try {
       if (isDirty && now() >= notBefore) return await save();
-      const everything = kept();
-      if (everything === null || everything.checks.length === 0) return;
-      const { holders, reportedTo, heardAt, stopsInOutages } = everything;
-      await (await file()).saveFacts({ holders, reportedTo, heardAt, stopsInOutages });
+      const current = facts();
+      if (current !== null) await (await file()).saveFacts(current);
     } finally {
       isBusy = false;
     }

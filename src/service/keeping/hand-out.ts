@@ -25,8 +25,8 @@ export function holderOf(
 }
 
 /**
- * Agents at places of which each has one agent. Two that live may have the same, if one of them runs on a copy of the other's
- * data folder: it stays with the agent that it is named after, or else with the last one.
+ * The same agents, with no place twice. Two that live may have one place, if one of them runs on a copy of the other's data
+ * folder. The agent that the place is named after keeps it, or else the last one.
  */
 export function withOwnPlaces<M extends Pick<Member, 'id' | 'place'>>(members: readonly M[]): M[] {
   const owners = new Map<string, string>();

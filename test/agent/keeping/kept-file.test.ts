@@ -3,8 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createKeptFile, type Kept } from '../../../src/agent/keeping/kept-file.ts';
+import { createKeptFile } from '../../../src/agent/keeping/kept-file.ts';
 import { writeSealedLines } from '../../../src/agent/keeping/sealed-lines.ts';
+import { keptSample, packedCheck } from './samples.ts';
 
 /** The held checks over a restart, also with an agent of another release. */
 
@@ -14,27 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-const kept: Kept = {
-  holders: ['a'],
-  checks: [
-    {
-      checkId: 'c',
-      holder: 'a',
-      locationId: 'l',
-      epoch: 1,
-      from: 0,
-      intervalSeconds: 60,
-      offsetSeconds: 0,
-      pauses: [],
-      sharesVariables: true,
-      job: '{"environmentVariables":[]}',
-    },
-  ],
-  reportedTo: null,
-  heardAt: 1,
-  stopsInOutages: false,
-  variables: { tag: 't', list: [{ key: 'A', value: 'b' }] },
-};
+const kept = keptSample(packedCheck({ sharesVariables: true, job: '{"environmentVariables":[]}' }));
 
 const file = (instanceId: string) =>
   createKeptFile({

@@ -1,20 +1,10 @@
 import { expect, test } from 'vitest';
 import { createLateRuns } from '../../../src/agent/keeping/late-runs.ts';
-import type { PackedCheck } from '../../../src/agent/keeping/packed.ts';
+import { packedCheck } from './samples.ts';
 
 /** Late runs use the time that is left, in the order of their moments. */
 
-const check = (checkId: string, job = '{}'): PackedCheck => ({
-  checkId,
-  holder: 'a',
-  locationId: 'l',
-  epoch: 1,
-  from: 0,
-  intervalSeconds: 60,
-  offsetSeconds: 0,
-  pauses: [],
-  job,
-});
+const check = (checkId: string, job = '{}') => packedCheck({ checkId, job });
 
 function begun(options: { spare?: number; busy?: () => number; mayRun?: () => boolean } = {}) {
   const runs: string[] = [];

@@ -2,8 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createKeptFile, type Kept } from '../../../src/agent/keeping/kept-file.ts';
+import { createKeptFile } from '../../../src/agent/keeping/kept-file.ts';
 import { createSaving } from '../../../src/agent/keeping/saving.ts';
+import { keptSample, packedCheck } from './samples.ts';
 
 let root: string;
 beforeEach(() => {
@@ -11,33 +12,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-const kept: Kept = {
-  holders: ['a'],
-  checks: [
-    {
-      checkId: 'c',
-      holder: 'a',
-      locationId: 'l',
-      epoch: 1,
-      from: 0,
-      intervalSeconds: 60,
-      offsetSeconds: 0,
-      pauses: [],
-      job: '{}',
-    },
-  ],
-  reportedTo: null,
-  heardAt: 1,
-  stopsInOutages: false,
-  variables: null,
-};
+const kept = keptSample(packedCheck());
 
 test('checks that could not be written are written again without another change', async () => {
   const errors: unknown[] = [];
   const open = (instanceId: string) =>
     createKeptFile({ root, instanceId, apiKey: 'pl_key', onError: (error) => errors.push(error) });
   const file = open('one');
-  const saving = createSaving({ file: () => Promise.resolve(file), kept: () => kept });
+  const saving = createSaving({ file: () => Promise.resolve(file), kept: () => kept, facts: () => kept });
   const inTheWay = join(root, 'one', 'held-apart.new');
   mkdirSync(inTheWay, { recursive: true });
   await saving.save();

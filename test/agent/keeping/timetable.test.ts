@@ -6,22 +6,13 @@ import type { PackedCheck } from '../../../src/agent/keeping/packed.ts';
 import { createTimetable, type Timetable } from '../../../src/agent/keeping/timetable.ts';
 import { createLanes } from '../../../src/agent/run/lanes.ts';
 import type { KeepingAnswer } from '../../../src/protocol/assignments.ts';
+import { packedCheck } from './samples.ts';
 
 /** Late runs of held checks wait for a free slot: meanwhile their check may be edited, move, or be due again. */
 
 const start = 1_790_000_040_000;
-const check = (fields: Partial<PackedCheck> = {}): PackedCheck => ({
-  checkId: '0198c0de-0000-7000-8000-000000000001',
-  holder: 'first',
-  locationId: 'l',
-  epoch: 1,
-  from: start,
-  intervalSeconds: 60,
-  offsetSeconds: 0,
-  pauses: [],
-  job: '{"checkType":"URL","name":"old"}',
-  ...fields,
-});
+const check = (fields: Partial<PackedCheck> = {}) =>
+  packedCheck({ holder: 'first', from: start, job: '{"checkType":"URL","name":"old"}', ...fields });
 const answer = (dropped: string[] = []): KeepingAnswer => ({
   epoch: 1,
   cursor: 'c',
