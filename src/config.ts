@@ -11,6 +11,7 @@ import {
   url,
   type Environment,
 } from './config/read.ts';
+import { withMaskedMessages } from './config/masked-messages.ts';
 import { misspeltVariables } from './config/misspelt.ts';
 import { referenceTargets, type ReferenceTarget } from './config/reference-targets.ts';
 import { networkList } from './config/networks.ts';
@@ -126,13 +127,15 @@ export function readLogStyle(
   env: Environment,
   { isTerminal, preferred }: { isTerminal: boolean; preferred: LogStyle['format'] },
 ): LogStyle {
-  const format = oneOf(env, 'LOG_FORMAT', ['json', 'text'], isTerminal ? preferred : 'json');
+  const format = withMaskedMessages(env, () =>
+    oneOf(env, 'LOG_FORMAT', ['json', 'text'], isTerminal ? preferred : 'json'),
+  );
   return { format, colour: isTerminal && text(env, 'NO_COLOR') === null };
 }
 
 /** LOG_LEVEL, for every command. */
 export function readLogLevel(env: Environment): LogLevel {
-  return oneOf(env, 'LOG_LEVEL', logLevels, 'INFO');
+  return withMaskedMessages(env, () => oneOf(env, 'LOG_LEVEL', logLevels, 'INFO'));
 }
 
 /** The variables of `start` (and, without a key, of `doctor`). Throws FatalError (78). */
@@ -189,6 +192,10 @@ function laneConcurrency(
 
 /** All settings of the agent except its key. */
 export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'> {
+  return withMaskedMessages(env, () => agentSettings(env));
+}
+
+function agentSettings(env: Environment): Omit<AgentConfig, 'apiKey'> {
   const serviceUrl = url(env, 'SERVICE_URL', 'http://127.0.0.1:4400', ['http:', 'https:']);
   if (serviceUrl.username !== '' || serviceUrl.password !== '' || serviceUrl.search !== '') {
     fail('SERVICE_URL must not contain a user, password or query', 'the agent authenticates with its key');

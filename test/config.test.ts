@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readAgentConfig, readAgentSettings } from '../src/config.ts';
+import { readAgentConfig, readAgentSettings, readLogLevel } from '../src/config.ts';
 import { readServiceConfig } from '../src/config/service.ts';
 
 const key = 'pl_0123456789abcdef0123456789abcdef';
@@ -98,6 +98,40 @@ test('an unreadable key file is reported with the remedy', () => {
     78,
     'API_KEY_FILE: cannot read / (EISDIR): it is a folder, not a file; a container engine creates a folder if the file to mount is missing',
   ]);
+});
+
+describe('no message shows a secret that was set in the wrong variable', () => {
+  test.each<[string, string, string]>([
+    ['PROBE_TARGETS', `*.shop.test, *${key}`, key],
+    ['LOG_LEVEL', key, key],
+    ['UPTIME_CONCURRENCY', 'walnut-and-hazel', 'walnut-and-hazel'],
+  ])('of the agent, %s', (variable, value, secret) => {
+    const env = {
+      API_KEY: key,
+      PROBE_CONFIG: 'probe.yml',
+      SERVICE_SECRET_NUTS: 'walnut-and-hazel',
+      [variable]: value,
+    };
+    const message = JSON.stringify(told(() => [readLogLevel(env), readAgentConfig(env)]));
+    expect(message).toContain(variable);
+    expect(message).not.toContain(secret);
+  });
+
+  test('of the service', () => {
+    const secret = 'one-key-for-all-replicas';
+    const env = { SERVICE_ENCRYPTION_KEY: secret, SERVICE_ACCOUNT_ID: secret };
+    expect(told(() => readServiceConfig(env))).toEqual([
+      78,
+      'SERVICE_ACCOUNT_ID must be a lower-case UUID, but is "*********"',
+    ]);
+  });
+
+  test('nor a key where the path of its file should be', () => {
+    expect(told(() => readAgentConfig({ API_KEY_FILE: key }))).toEqual([
+      78,
+      'API_KEY_FILE names a file that cannot be read (ENOENT)',
+    ]);
+  });
 });
 
 describe('and so is one of the service', () => {

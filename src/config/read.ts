@@ -104,6 +104,9 @@ const fileRemedies: { readonly [code: string]: string } = {
   EISDIR: ': it is a folder, not a file; a container engine creates a folder if the file to mount is missing',
 };
 
+/** Anything else may be the secret itself, set in the wrong variable: it is not repeated. */
+const pathStart = /^(?:\.{0,2}[/\\]|[A-Za-z]:[/\\])/;
+
 /** The value of NAME, or the first line of the file named by NAME_FILE. */
 export function secret(env: Environment, name: SecretName): Secret | null {
   const value = text(env, name);
@@ -116,7 +119,10 @@ export function secret(env: Environment, name: SecretName): Secret | null {
     content = readFileSync(file, 'utf8');
   } catch (error) {
     const code = codeOf(error);
-    return fail(`${name}_FILE: cannot read ${file} (${code})${fileRemedies[code ?? ''] ?? ''}`);
+    const named = pathStart.test(file)
+      ? `${name}_FILE: cannot read ${file}`
+      : `${name}_FILE names a file that cannot be read`;
+    return fail(`${named} (${code})${fileRemedies[code ?? ''] ?? ''}`);
   }
   const first = content.split(/\r?\n/, 1)[0]?.trim() ?? '';
   return first === '' ? fail(`${name}_FILE: ${file} is empty`) : new Secret(first);

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Secret } from '../secrets/secret.ts';
 import { readAnalysisConfig, type AnalysisConfig } from './analysis.ts';
+import { withMaskedMessages } from './masked-messages.ts';
 import { readNotificationConfig, type NotificationConfig } from './notifications.ts';
 import { readPublicPages, type PublicPagesConfig } from './public-pages.ts';
 import { readResultFiles, type ResultFilesConfig } from './result-files.ts';
@@ -49,6 +50,10 @@ function readAgentImage(env: Environment): string | null {
 
 /** The variables of `service` and `dev`. Throws FatalError (78). */
 export function readServiceConfig(env: Environment): ServiceConfig {
+  return withMaskedMessages(env, () => serviceConfig(env));
+}
+
+function serviceConfig(env: Environment): ServiceConfig {
   const databaseUrl = secret(env, 'DATABASE_URL');
   if (databaseUrl !== null) {
     url({ DATABASE_URL: databaseUrl.reveal() }, 'DATABASE_URL', '', ['postgres:', 'postgresql:']);
