@@ -12,10 +12,15 @@ export type NetworkEntry = {
 /** Maximum number of entries in one list. */
 export const maxNetworkEntries = 100;
 
+/** The longest entry is `[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128]:65535-65535`. What is longer is not searched. */
+const longestEntry = 64;
+
 const forms = 'write 10.0.0.0/8, 10.1.2.3:443, [fd00::/8]:8000-8100 or fd00::1';
 
 /** Parses an entry. Throws Error with a message that names the remedy. */
 export function parseNetworkEntry(text: string): NetworkEntry {
+  if (text.length > longestEntry)
+    throw new Error(`an entry of ${text.length} characters is not a network: ${forms}`);
   const [, bracketed, plain, ports] =
     /^(?:\[([^\]]+)\]|([^:]+|[^[\]]*:[^[\]]*:[^[\]]*?))(?::([\d-]+))?$/.exec(text) ?? [];
   // A text with two colons is an IPv6 address, which takes ports only in brackets.

@@ -14,6 +14,10 @@ describe('an entry of a list of networks', () => {
     ['[fd00::/8]:1-2', 'fd00::/8@1-2'],
     ['::/0', '::/0@0-65535'],
     ['::1', '::1/128@0-65535'],
+    [
+      '[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128]:65535-65535',
+      'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128@65535-65535',
+    ],
   ])('%s', ([text, expected]) => {
     const { address, bits, firstPort, lastPort } = parseNetworkEntry(text ?? '');
     expect(`${address}/${bits}@${firstPort}-${lastPort}`).toBe(expected);
@@ -32,6 +36,8 @@ describe('an entry of a list of networks', () => {
     ['10.0.0.1:70000', 'invalid ports'],
     ['10.0.0.1:9-8', 'invalid ports'],
     ['10.0.0.1:-', 'invalid ports'],
+    // To search it for ports took a minute.
+    ['fe80::0%'.repeat(1_000), 'an entry of 8000 characters is not a network'],
   ])('%s is refused with the remedy', ([text, message]) => {
     expect(() => parseNetworkEntry(text ?? '')).toThrow(message);
   });

@@ -37,7 +37,7 @@ export function createMailer(
         messageId: `<${id}@${domain}>`,
         headers: { 'auto-submitted': 'auto-generated', ...headers },
       });
-      return { delivered: true, result: String(sent.response).slice(0, 500) };
+      return { delivered: true, result: shownAnswer(String(sent.response)) };
     } catch (error) {
       if (conversation.isLate()) {
         const result = `the mail server did not accept the mail within ${longestMs / 1000} s`;
@@ -47,12 +47,15 @@ export function createMailer(
       const code =
         typeof error === 'object' && error !== null && 'responseCode' in error ? error.responseCode : 0;
       // A 5xx reply of a mail server is final (RFC 5321, 4.2.1).
-      return { delivered: false, result: message.slice(0, 500), retry: !(Number(code) >= 500) };
+      return { delivered: false, result: shownAnswer(message), retry: !(Number(code) >= 500) };
     } finally {
       conversation.end();
     }
   };
 }
+
+/** An answer of the mail server as a result. The database stores no NUL. */
+const shownAnswer = (text: string): string => text.replaceAll('\u0000', '').slice(0, 500);
 
 /** Uses one connection to the mail server, which is closed after `longestMs` in any case. */
 function converse(url: string, longestMs: number) {

@@ -76,6 +76,26 @@ test('EMAIL: a mail server that is silent, or sends endlessly, is given up', asy
   trickling.close();
 });
 
+test('EMAIL: an answer that the database cannot store loses those characters', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.end('554 no \0mail today\r\n');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on TCP
+  bench.config = readNotificationConfig({ SMTP_URL: `smtp://127.0.0.1:${port}` });
+  await raise(await createChannel('EMAIL', { address: 'ops@shop.example' }));
+  await allTries();
+  server.close();
+  expect(await log()).toEqual([
+    expect.objectContaining({
+      status: 'FAILURE',
+      notificationResult: expect.stringContaining('554 no mail today'),
+    }),
+  ]);
+}, 30_000);
+
 test('EMAIL: a mail server that refuses permanently, temporarily, or is unreachable', async () => {
   const id = await createChannel('EMAIL', { address: 'nobody@shop.example' });
   const outcome = async () => {
