@@ -13,6 +13,20 @@ const problemOf = async (text: string): Promise<string> =>
     (error: unknown) => (error as Error).message,
   );
 
+test('neither an error nor a warning shows lines of the file', async () => {
+  const warned: unknown[] = [];
+  const note = (warning: unknown) => warned.push(warning);
+  process.on('warning', note);
+  const auth = 'http: {basic_auth: {username: a, password: walnut-and-hazel';
+  expect(await problemOf(`modules:\n  m:\n    ${auth}\n`)).toMatch(
+    /^is not YAML: .* at line \d+, column \d+$/,
+  );
+  await modulesOf(`modules:\n  m: {prober: icmp, !walnut-and-hazel timeout: 5s}\n`).catch(() => undefined);
+  await new Promise(setImmediate);
+  process.off('warning', note);
+  expect(warned).toEqual([]);
+});
+
 describe('refused', () => {
   test.each([
     ['http', 'fail_if_body_json_matches_cel: "body."', 'fail_if_body_json_matches_cel is not an expression'],

@@ -70,9 +70,11 @@ export async function modulesOf(text: string, agents: ProxyConfig = noProxies): 
   const { parse, stringify } = await import('yaml');
   let content: unknown;
   try {
-    content = parse(text, { merge: true, maxAliasCount: 100 });
+    // Warnings, and the further lines of an error, would print lines of the file, which may have secrets.
+    content = parse(text, { merge: true, maxAliasCount: 100, logLevel: 'error' });
   } catch (error: unknown) {
-    throw new ProbeConfigError(`is not YAML: ${error instanceof Error ? error.message : 'unreadable'}`);
+    const [problem] = error instanceof Error ? error.message.split('\n') : [];
+    throw new ProbeConfigError(`is not YAML: ${problem?.replace(/:$/, '') ?? 'unreadable'}`);
   }
   if (containsItself(content)) throw new ProbeConfigError('has an anchor that contains itself');
   const file = new ProbeFields('', content);
