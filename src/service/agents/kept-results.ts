@@ -12,7 +12,7 @@ import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
 import { uuidPattern } from '../engine/ids.ts';
-import { recordGaps, type Stretch } from '../keeping/gaps.ts';
+import { recordGaps, type Stretch } from '../scheduling/gaps.ts';
 import type { FinishedJob, LockedJob } from '../scheduling/jobs.ts';
 import type { Readable } from './read-result.ts';
 

@@ -4,7 +4,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
 import type { Diff } from './diff.ts';
 import { formerHoldings, type FormerHolding } from './former-holdings.ts';
-import { maxCompared } from './gaps.ts';
+import { maxCompared } from '../scheduling/gaps.ts';
 import { dropChecks, keepChecks, takeFromScheduler, type Holding, type KeepingAgent } from './statements.ts';
 import { giveBack, hasRead, owedBy } from './take-back.ts';
 

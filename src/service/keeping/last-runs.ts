@@ -6,7 +6,7 @@ import { createFindPauses } from '../maintenance/pauses.ts';
 import { insertJobs, jobsChannel } from '../scheduling/jobs.ts';
 import { lockChecksOf } from '../scheduling/missed.ts';
 import type { CheckFacts } from './check-facts.ts';
-import { momentsWithRun } from './gaps.ts';
+import { momentsWithRun } from '../scheduling/gaps.ts';
 
 /** The last runs that an agent owed of checks which were taken from it before it died: others make them late. */
 

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
-import { recordGaps, runsMade, type Stretch } from './gaps.ts';
+import { recordGaps, runsMade, type Stretch } from '../scheduling/gaps.ts';
 import { queueLastRuns } from './last-runs.ts';
 import { giveToScheduler, type Holding, type KeepingAgent } from './statements.ts';
 

@@ -48,6 +48,16 @@ export async function lockDueChecks(
   );
 }
 
+/** Those of these checks that an agent has held within the last day. */
+export async function heldBefore(tx: Queryable, checkIds: readonly string[]): Promise<Set<string>> {
+  if (checkIds.length === 0) return new Set();
+  const rows = await tx.query<{ id: string }>(
+    'select distinct check_id as id from kept_checks where check_id = any($1::uuid[])',
+    [checkIds],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** When the next check is due; null when none is. */
 export async function earliestDue(db: Queryable): Promise<Date | null> {
   const rows = await db.query<{ due: Date | null }>(

@@ -1,6 +1,6 @@
 import type { Log } from '../../log.ts';
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
-import { planRuns, type Plan } from '../../protocol/plan-runs.ts';
+import { planRuns } from '../../protocol/plan-runs.ts';
 import { claimWindowSeconds, scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import type { Db } from '../db/database.ts';
@@ -20,12 +20,11 @@ import { uuidv7 } from '../engine/ids.ts';
 import { createFindPauses, withoutPauses, type FindPauses } from '../maintenance/pauses.ts';
 import { createClockWatch } from '../engine/clock-watch.ts';
 import { createLoop } from '../engine/loop.ts';
-import { takeUnclaimed } from './missed.ts';
 import type { Missed } from './fold-missed.ts';
-import { recordMissed } from './record-missed.ts';
 import { splitRun } from '../checks/schedule/split-run.ts';
 import { createBeat } from './service-beat.ts';
 import { createSweep } from './sweep.ts';
+import { findUnplanned, recordUnplanned, type Planned } from './unplanned.ts';
 
 /**
  * Creates runs of due checks, and cleans up expired leases and unclaimed and unrunnable jobs. Any number of replicas
@@ -143,15 +142,13 @@ async function makeRuns(
     };
   });
   const going = await findInProgress(tx, plans, now);
+  const unplanned = await findUnplanned(tx, plans);
   const woken = await insertJobs(
     tx,
-    plans.flatMap((item) => jobsOf(item, { now, going })),
+    plans.flatMap((item) => jobsOf(item, { now, going })).filter(({ id }) => !unplanned.made.has(id)),
   );
-  const missed = [
-    ...plans.flatMap((item) => [...missedOf(item), ...skippedLocations(item, going)]),
-    ...(await takenBeforeGap(tx, plans, now)),
-  ];
-  await recordMissed(tx, { missed, now, partitions });
+  const also = plans.flatMap((item) => skippedLocations(item, going));
+  await recordUnplanned(tx, { unplanned, also, now, partitions });
   await advanceChecks(
     tx,
     plans.map(({ check, plan }) => ({
@@ -171,8 +168,6 @@ async function findLocations(tx: Db, due: readonly DueCheck[]): Promise<Map<stri
   const found = await findLocationIds(tx, [...wanted.values()]);
   return new Map(found.map(({ accountId, slug, id }) => [`${accountId} ${slug}`, id]));
 }
-
-type Planned = { check: DueCheck; places: { id: string; slug: string }[]; plan: Plan };
 
 /** Where runs of a check are in progress: location ids by check. */
 type InProgress = ReadonlyMap<string, ReadonlySet<string>>;
@@ -240,43 +235,4 @@ function skippedLocations(item: Planned, going: InProgress): Missed[] {
     count: 1,
     code: 'STILL_RUNNING' as const,
   }));
-}
-
-/**
- * Runs that were queued when the service went away and that nobody could claim. They belong to the record of the gap,
- * so the transaction that writes the record takes them: no other one can record them again.
- */
-async function takenBeforeGap(tx: Db, plans: readonly Planned[], now: number): Promise<Missed[]> {
-  const checks = new Map(
-    plans.flatMap(({ check, plan }) => (plan.missed === null ? [] : [[check.id, check] as const])),
-  );
-  const taken = await takeUnclaimed(tx, { checkIds: [...checks.keys()], now: new Date(now) });
-  return taken.flatMap(({ checkId, runLocation, dueAt }) => {
-    const check = checks.get(checkId);
-    if (check === undefined) return [];
-    const at = dueAt.getTime();
-    const { accountId, checkType } = check;
-    return [
-      { accountId, checkId, checkType, runLocation, from: at, to: at, count: 1, code: 'NOT_SCHEDULED' },
-    ];
-  });
-}
-
-function missedOf({ check, places, plan }: Planned): Missed[] {
-  const { missed } = plan;
-  if (missed === null) return [];
-  return missed.locations.flatMap((index) => {
-    const place = places[index];
-    if (place === undefined) return [];
-    return {
-      accountId: check.accountId,
-      checkId: check.id,
-      checkType: check.checkType,
-      runLocation: place.slug,
-      from: missed.from,
-      to: missed.to,
-      count: missed.count,
-      code: 'NOT_SCHEDULED' as const,
-    };
-  });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { gapsOf } from '../../../src/service/keeping/gaps.ts';
+import { gapsOf } from '../../../src/service/scheduling/gaps.ts';
 import { holderOf, withOwnPlaces, type Member } from '../../../src/service/keeping/hand-out.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 

@@ -244,6 +244,32 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       },
     );
 
+    it('runs of a former holder are neither made again nor missed when the scheduler was away', async () => {
+      await add(2);
+      const { db, service } = current();
+      const one = await connected();
+      clock.set(first - 6_000);
+      await one.renewHeld({ reportedTo: clock.now() });
+      clock.set(first + 25_000);
+      await current().handOut();
+      const [check, other] = [...one.held.values()];
+      if (check === undefined || other === undefined) throw new Error('there are two');
+      // It did not make the first run, and the scheduler does not look for two minutes.
+      clock.set(first + 2 * minute + 500);
+      await one.report(keptResult(check, first + minute), keptResult(check, first + 2 * minute));
+      await service.scheduler.tick();
+      const jobs = await db.query<{ checkId: string; at: Date }>(
+        'select check_id as "checkId", due_at as at from jobs',
+      );
+      expect(jobs).toEqual([{ checkId: other.checkId, at: new Date(first + 2 * minute) }]);
+      const rows = await db.query<{ id: string; from: Date; to: Date }>(
+        `select check_id as id, started_at as "from", stopped_at as "to" from check_results where status = 'missed'`,
+      );
+      const to = (id: string) => rows.filter((row) => row.id === id).map((row) => row.to.getTime() - first);
+      expect(rows.every(({ from }) => from.getTime() === first)).toBe(true);
+      expect([to(check.checkId), to(other.checkId)]).toEqual([[0], [minute]]);
+    });
+
     it('checks of an agent that has left wait for no lease, also if the service has just started', async () => {
       await add(12);
       const one = await connected();

@@ -4,9 +4,9 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { queryResults } from '../db/query-results.ts';
-import type { Missed } from '../scheduling/fold-missed.ts';
-import { lockChecksOf } from '../scheduling/missed.ts';
-import { recordMissed } from '../scheduling/record-missed.ts';
+import type { Missed } from './fold-missed.ts';
+import { lockChecksOf } from './missed.ts';
+import { recordMissed } from './record-missed.ts';
 
 /** Records runs of held checks that did not take place, without those whose results the service has. */
 
