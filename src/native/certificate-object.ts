@@ -8,9 +8,13 @@ const maxKnown = 1024;
 const known = new Map<string, X509Certificate>();
 const objects = new WeakMap<X509Certificate, PeerCertificate>();
 
+/** More or other bytes than the DER of the certificate that was read from them. */
+export class NotDerError extends Error {
+  override readonly name = 'NotDerError';
+}
+
 /**
- * A parsed certificate (DER), kept for later connections to the same server. Throws node:crypto's error for bytes that
- * are no certificate.
+ * A parsed certificate (DER), kept for later connections to the same server. Throws as `parseDer`.
  */
 export function parsedCertificate(raw: Buffer): X509Certificate {
   const digest = createHash('sha256').update(raw).digest('base64');
@@ -26,7 +30,8 @@ export function parsedCertificate(raw: Buffer): X509Certificate {
 
 /**
  * Parses a certificate in DER. Node looks for PEM in any bytes first, so that it would take a certificate that is hidden
- * within another one, in a key or an extension, for that one. Throws node:crypto's error if the bytes are no certificate.
+ * within another one, in a key or an extension, for that one. Throws node:crypto's error if the bytes are no certificate,
+ * and NotDerError.
  */
 export function parseDer(raw: Buffer): X509Certificate {
   // An empty line would end the headers that PEM may have.
@@ -34,7 +39,7 @@ export function parseDer(raw: Buffer): X509Certificate {
   const certificate = new X509Certificate(
     `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
   );
-  if (!certificate.raw.equals(raw)) throw new Error('the certificate is not in DER');
+  if (!certificate.raw.equals(raw)) throw new NotDerError('the certificate is not in DER');
   return certificate;
 }
 

@@ -139,7 +139,7 @@ const known = new Map<string, Certificate>();
 
 /**
  * Reads a certificate in DER. `now`: milliseconds since the epoch. Reading costs as much as a quarter of a handshake, so
- * the last certificates are remembered. Throws DerError, or node:crypto's error, if the bytes are no certificate.
+ * the last certificates are remembered. Throws DerError, NotDerError or node:crypto's error if the bytes are no certificate.
  */
 export function readCertificate(raw: Buffer, now: number): Certificate {
   const fingerprint = createHash('sha256').update(raw).digest('hex');

@@ -1,6 +1,7 @@
 import { readCertificate, type Certificate } from '../../../../src/executors/ssl/certificate.ts';
 import { DerError, encodeOid, oidOf, readElement, timeOf } from '../../../../src/executors/ssl/der.ts';
 import { isForName, judgeTrust } from '../../../../src/executors/ssl/trust.ts';
+import { NotDerError } from '../../../../src/native/certificate-object.ts';
 import { usualCertificates } from '../../engine/usual-certificates.ts';
 
 /** Certificates that servers show in a handshake: each is described within bounds, or refused. */
@@ -18,7 +19,7 @@ export async function run(data: Buffer): Promise<void> {
   try {
     certificate = readCertificate(data, now);
   } catch (error) {
-    if (error instanceof DerError || isOfCrypto(error)) return;
+    if (error instanceof DerError || error instanceof NotDerError || isOfCrypto(error)) return;
     throw error;
   }
   const { facts } = certificate;
