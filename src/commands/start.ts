@@ -1,5 +1,5 @@
-import { setFlagsFromString } from 'node:v8';
 import { createAgent } from '../agent/agent.ts';
+import { keepLittleGarbage } from '../agent/load/little-garbage.ts';
 import { ownSecrets } from '../agent/scrubbing/own-secrets.ts';
 import { readAgentConfig, readLogLevel } from '../config.ts';
 import type { Environment } from '../config/read.ts';
@@ -25,8 +25,7 @@ export const start: Command = (args, { env, logStyle }) => {
  * with 0, or with 75 if jobs were cut off. Rejects with FatalError if the agent cannot continue.
  */
 export async function runStart(env: Environment, style?: LogStyle): Promise<number> {
-  // Most of what the agent makes is garbage within a second. By itself, V8 lets it grow to several times of what is used.
-  setFlagsFromString('--heap-growing-percent=40');
+  keepLittleGarbage();
   const config = readAgentConfig(env);
   const scrubber = await createScrubberOffThread(ownSecrets(config));
   const log = createLog({

@@ -21,8 +21,11 @@ import type { Readable } from './read-result.ts';
  * result arrives. The id of the job follows from check, location and moment, so a run that two agents have made has one id.
  */
 
-/** A result within this time after its moment is not late: its run is recorded as missed only in an open record. */
-export const promptMs = 10_000;
+/**
+ * A result within less than this time after its moment is not late. Its run is recorded as missed only in an open record: the
+ * next run, which would close it, is due at least 10 s after it, by a clock that may differ a little.
+ */
+export const promptMs = 9_000;
 /** Codes of runs that a holder did not make. */
 const missedCodes: readonly ReasonCode[] = ['NO_AGENT', 'NOT_CLAIMED'];
 
@@ -124,7 +127,7 @@ export async function lockKeptRuns(
         sessionId: null,
         testSession: false,
         // It may have been recorded as missed when its agent seemed to be dead, or by an agent that held the check before.
-        isAbandoned: now - dueAt > promptMs || (recordedTo !== null && dueAt <= recordedTo.getTime()),
+        isAbandoned: now - dueAt >= promptMs || (recordedTo !== null && dueAt <= recordedTo.getTime()),
       };
     },
   };

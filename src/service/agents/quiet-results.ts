@@ -11,6 +11,7 @@ import { insertBases, type Base, type ResultBases } from '../results/bases.ts';
 import { leaveBehind, widenStatuses } from '../results/catch-up.ts';
 import { noteRollupsDue } from '../results/rollups-due.ts';
 import { insertResults } from '../results/store-result.ts';
+import { startsWithinMs } from '../scheduling/gaps.ts';
 import { accept } from './accept-result.ts';
 import { stateOf } from './judge-result.ts';
 import { promptMs, type KeptRuns } from './kept-results.ts';
@@ -31,7 +32,7 @@ export function mayBeQuiet({ result, startedAt }: Readable, runs: KeptRuns, now:
     return false;
   // A late run may be recorded as missed already. And where its result is must follow from its moment: see `endedQuietly`.
   const dueAt = Date.parse(result.dueAt);
-  if (now - dueAt > promptMs || startedAt - dueAt > promptMs) return false;
+  if (now - dueAt >= promptMs || startedAt - dueAt >= promptMs) return false;
   if (result.resultType !== 'FINAL' || result.attempt !== 1 || result.artifacts.length > 0) return false;
   return isPassed(result) && hasNoRoute(keeper.checkType) && !expiresSoon(result);
 }
@@ -212,7 +213,7 @@ export async function endedQuietly(
     tx,
     {
       checkIds: [...new Set(runs.map(({ checkId }) => checkId))],
-      spans: moments.map((at) => ({ from: new Date(at), to: new Date(at + promptMs) })),
+      spans: moments.map((at) => ({ from: new Date(at), to: new Date(at + startsWithinMs) })),
       columns: ['check_id', 'job_id', 'lease_token', 'result_type', 'started_at', 'attempts'],
       only: { result_type: 'FINAL' },
       // A result that comes again after a day must not wait for a file that nobody can read any more.
@@ -221,14 +222,14 @@ export async function endedQuietly(
     `select r.job_id as id, r.lease_token as "leaseToken", r.attempts
      from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as i (job, check_id, due)
      join check_results r on r.check_id = i.check_id and r.job_id = i.job and r.result_type = 'FINAL'
-       and r.started_at >= i.due and r.started_at <= i.due + interval '${promptMs} milliseconds'
+       and r.started_at >= i.due and r.started_at <= i.due + interval '${startsWithinMs} milliseconds'
        and r.started_at >= $4 and r.started_at <= $5`,
     [
       runs.map(({ jobId }) => jobId),
       runs.map(({ checkId }) => checkId),
       moments.map((at) => new Date(at)),
       new Date(Math.min(...moments)),
-      new Date(Math.max(...moments) + promptMs),
+      new Date(Math.max(...moments) + startsWithinMs),
     ],
   );
   return rows.flatMap(({ id, leaseToken, attempts }) =>
