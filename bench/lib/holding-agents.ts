@@ -17,7 +17,7 @@ const batch = 500;
 const retryMs = 100;
 const tickMs = 10;
 /** As agents do: passed runs that end within this time share one call. */
-const gatherMs = 2_000;
+const gatherMs = 1_000;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function startHoldingAgents(options: ProtocolAgentsOptions): ProtocolAgents {

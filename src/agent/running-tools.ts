@@ -11,7 +11,6 @@ import { serviceEndpoint } from './link/service-endpoint.ts';
 import type { Trouble } from './own-network/troubles.ts';
 import type { Outbox } from './outbox/outbox.ts';
 import { jobScrubbers } from './scrubbing/own-secrets.ts';
-import { createCalmRuns } from './run/calm-runs.ts';
 import type { RunParts } from './run/run-job.ts';
 import type { ScriptHost } from './script-host.ts';
 import type { Session } from './link/session.ts';
@@ -35,7 +34,6 @@ export type RunPorts = Pick<
   | 'metrics'
   | 'scrubberOf'
   | 'deliver'
-  | 'calmRuns'
   | 'resultBytes'
   | 'clockSkewMs'
   | 'onLog'
@@ -165,7 +163,6 @@ export function createToolLoader(
         keepArtifacts: artifacts.keep,
         scrubberOf: jobScrubbers(secrets, scrubber),
         deliver: (json, isCalm) => outbox.add(json, isCalm),
-        calmRuns: createCalmRuns(),
         resultBytes: () =>
           Math.min(session.current()?.limits.resultBytes ?? Infinity, protocolLimits.resultBytes),
         clockSkewMs: () => significantSkew(session.clockSkewMs()),

@@ -13,7 +13,6 @@ import type { Hold } from './holds.ts';
 import { countAttempt, countResult, countRun, countWait, type AgentMetrics } from '../metrics/counters.ts';
 import type { LeaseSource } from './leases.ts';
 import type { OwnDelay } from '../load/own-delay.ts';
-import type { CalmRuns } from './calm-runs.ts';
 import { hasRecovered } from './recovery.ts';
 import { withTraceroute } from './network-evidence.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
@@ -30,8 +29,6 @@ export type RunParts = AttemptParts & {
   scrubberOf: (job: Job) => JobScrubber;
   /** Hands a serialised result to the outbox; resolves when it is safe. `isCalm`: nobody waits for it. */
   deliver: (json: string, isCalm?: boolean) => Promise<void>;
-  /** Absent = no result waits. */
-  calmRuns?: CalmRuns;
   resultBytes: () => number;
   /** Our clock minus the service's in milliseconds; 0 if the difference is too small to matter. */
   clockSkewMs: () => number;
@@ -86,8 +83,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     metrics.scrubbedResultBytes += Buffer.byteLength(json);
     if (trimmed) metrics.resultsTrimmed += 1;
     countResult(metrics, result);
-    const isEnd = job.isKept === true && resultType === 'FINAL';
-    return parts.deliver(json, isEnd && (parts.calmRuns?.canWait(result) ?? false));
+    return parts.deliver(json, job.isKept === true && resultType === 'FINAL' && result.status === 'passed');
   };
 
   try {
