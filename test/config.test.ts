@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { readAgentConfig, readAgentSettings, readLogLevel } from '../src/config.ts';
 import { readServiceConfig } from '../src/config/service.ts';
 
@@ -101,20 +104,37 @@ test('an unreadable key file is reported with the remedy', () => {
 });
 
 describe('no message shows a secret that was set in the wrong variable', () => {
-  test.each<[string, string, string]>([
+  const folder = mkdtempSync(join(tmpdir(), 'config-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const tokenFile = join(folder, 'token');
+  writeFileSync(tokenFile, 'Hazel+nut+in+a+file\n');
+
+  test.each<[variable: string, value: string, secret: string]>([
     ['PROBE_TARGETS', `*.shop.test, *${key}`, key],
     ['LOG_LEVEL', key, key],
-    ['UPTIME_CONCURRENCY', 'walnut-and-hazel', 'walnut-and-hazel'],
-  ])('of the agent, %s', (variable, value, secret) => {
+    // In another case, cut and split.
+    ['DETECT_SECRETS', 'WALNUT-AND-HAZEL', 'walnut'],
+    ['PROBE_TARGETS', 'chestnut,*cashew!nut,pecan', 'cashew'],
+    ['UPTIME_CONCURRENCY', 'walnut-and-hazel', 'walnut'],
+    ['UPTIME_CONCURRENCY', 'first line\nsecond line', 'second line'],
+    ['UPTIME_CONCURRENCY', 'Hazel+nut+in+a+file', 'nut+in'],
+    ['UPTIME_CONCURRENCY', 'correct-horse', 'correct'],
+  ])('of the agent: %s=%j', (variable, value, secret) => {
     const env = {
       API_KEY: key,
       PROBE_CONFIG: 'probe.yml',
+      PROBE_TARGETS: '*.shop.test',
+      PROBE_TOKEN_FILE: tokenFile,
       SERVICE_SECRET_NUTS: 'walnut-and-hazel',
+      SERVICE_SECRET_LIST: 'chestnut,*cashew!nut,pecan',
+      SERVICE_SECRET_LINES: 'first line\nsecond line',
+      HTTP_PROXY: 'http://user:correct-horse@proxy.test:3128',
       [variable]: value,
     };
     const message = JSON.stringify(told(() => [readLogLevel(env), readAgentConfig(env)]));
     expect(message).toContain(variable);
-    expect(message).not.toContain(secret);
+    expect(message).not.toContain('accepted');
+    expect(message.toLowerCase()).not.toContain(secret.toLowerCase());
   });
 
   test('of the service', () => {
@@ -126,10 +146,22 @@ describe('no message shows a secret that was set in the wrong variable', () => {
     ]);
   });
 
-  test('nor a key where the path of its file should be', () => {
-    expect(told(() => readAgentConfig({ API_KEY_FILE: key }))).toEqual([
+  test.each([
+    key,
+    '/Ab3dEf0hIjKlMnOpQrStUvWxYz0123456789+abcdef=',
+    '/Ab3d/f0hIjKlMnOpQrStUvWxYz0123456789+abcdef=',
+  ])('nor a key in place of the path of its file: %s', (value) => {
+    expect(told(() => readAgentConfig({ API_KEY_FILE: value }))).toEqual([
       78,
       'API_KEY_FILE names a file that cannot be read (ENOENT)',
+    ]);
+  });
+
+  test('the path of a file that is missing is shown', () => {
+    const missing = join(folder, 'location_agent_api_key');
+    expect(told(() => readAgentConfig({ API_KEY_FILE: missing }))).toEqual([
+      78,
+      `API_KEY_FILE: cannot read ${missing} (ENOENT)`,
     ]);
   });
 });

@@ -1,14 +1,17 @@
+import { readFileSync } from 'node:fs';
 import { FatalError } from '../errors.ts';
 import { mask } from '../secrets/secret.ts';
 import type { Environment } from './read.ts';
 import { secretPrefix, secretVariables } from './variables.ts';
 
-/** Shorter values are found in ordinary words. */
+/** So many characters of a secret are masked wherever they are. Fewer are found in ordinary words. */
 const shortest = 8;
+/** Of a secret in a file. */
+const longestFile = 64 * 1024;
 
 /**
  * Runs a reader of variables. Its error repeats values, and a secret may have been pasted into another variable as well:
- * it is masked.
+ * each part of it is masked, in upper or lower case.
  */
 export function withMaskedMessages<Config>(env: Environment, read: () => Config): Config {
   try {
@@ -16,23 +19,73 @@ export function withMaskedMessages<Config>(env: Environment, read: () => Config)
   } catch (error) {
     if (!(error instanceof FatalError)) throw error;
     const secrets = secretsOf(env);
-    const masked = (text: string) => secrets.reduce((rest, secret) => rest.replaceAll(secret, mask), text);
-    if (masked(error.message) === error.message) throw error;
-    const { code, exitCode, remedy } = error;
+    const { code, exitCode, summary, remedy } = error;
+    const masked = maskedIn(summary, secrets);
+    if (masked === summary && (remedy === null || maskedIn(remedy, secrets) === remedy)) throw error;
     throw new FatalError(
       code,
-      masked(error.summary),
-      remedy === null ? { exitCode } : { exitCode, remedy: masked(remedy) },
+      masked,
+      remedy === null ? { exitCode } : { exitCode, remedy: maskedIn(remedy, secrets) },
     );
   }
 }
 
-/** The longest first: one may contain another. */
+/** `text` with a mask in place of each part that has at least `shortest` characters of a secret in a row. */
+function maskedIn(text: string, secrets: readonly string[]): string {
+  const lower = text.toLowerCase();
+  const hidden = new Set<number>();
+  for (const secret of secrets) {
+    const parts = new Set<string>();
+    for (let at = 0; at + shortest <= secret.length; at++) parts.add(secret.slice(at, at + shortest));
+    for (let at = 0; at + shortest <= lower.length; at++) {
+      if (!parts.has(lower.slice(at, at + shortest))) continue;
+      for (let index = at; index < at + shortest; index++) hidden.add(index);
+    }
+  }
+  if (hidden.size === 0) return text;
+  let shown = '';
+  for (let at = 0; at < text.length; at++) {
+    if (!hidden.has(at)) shown += text[at] ?? '';
+    else if (!hidden.has(at - 1)) shown += mask;
+  }
+  return shown;
+}
+
+/** Values of secret variables and of the files that they name, and passwords of URLs; in lower case. */
 function secretsOf(env: Environment): string[] {
   const names: readonly string[] = secretVariables;
-  return Object.entries(env)
-    .filter(([name]) => names.includes(name) || name.startsWith(secretPrefix))
-    .map(([, value]) => value?.trim() ?? '')
-    .filter((value) => value.length >= shortest)
-    .sort((a, b) => b.length - a.length);
+  return Object.entries(env).flatMap(([name, value = '']) => {
+    const base = name.replace(/_FILE$/, '');
+    const isFile = base !== name && names.includes(base);
+    const isSecret = isFile || names.includes(name) || name.startsWith(secretPrefix);
+    const content = isFile ? contentOf(value.trim()) : value;
+    // The address of a database or proxy is no secret.
+    if (URL.canParse(content) && content.includes('://')) return lines(passwordOf(new URL(content)));
+    return isSecret ? lines(content) : [];
+  });
+}
+
+/** Messages have the characters between two lines in another form. */
+const lines = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line.length >= shortest);
+
+function passwordOf({ password }: URL): string {
+  try {
+    return `${password}\n${decodeURIComponent(password)}`;
+  } catch {
+    return password;
+  }
+}
+
+/** Empty if there is none: then the file is the subject of the message. */
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').slice(0, longestFile);
+  } catch {
+    return '';
+  }
 }

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { dirname } from 'node:path';
 import { exitCodes, FatalError } from '../errors.ts';
 import { Secret } from '../secrets/secret.ts';
 import { codeOf } from '../system-errors.ts';
@@ -104,8 +105,16 @@ const fileRemedies: { readonly [code: string]: string } = {
   EISDIR: ': it is a folder, not a file; a container engine creates a folder if the file to mount is missing',
 };
 
-/** Anything else may be the secret itself, set in the wrong variable: it is not repeated. */
-const pathStart = /^(?:\.{0,2}[/\\]|[A-Za-z]:[/\\])/;
+/** Whether this is the path of a file, and not the secret itself, set in the wrong variable. */
+function isPath(value: string): boolean {
+  if (!/^(?:\.{0,2}[/\\]|[A-Za-z]:[/\\])/.test(value)) return false;
+  // A key in Base64 may begin with a slash.
+  return (
+    existsSync(value) ||
+    !/[\w+/=-]{20,}$/.test(value) ||
+    (dirname(value) !== '/' && existsSync(dirname(value)))
+  );
+}
 
 /** The value of NAME, or the first line of the file named by NAME_FILE. */
 export function secret(env: Environment, name: SecretName): Secret | null {
@@ -119,7 +128,7 @@ export function secret(env: Environment, name: SecretName): Secret | null {
     content = readFileSync(file, 'utf8');
   } catch (error) {
     const code = codeOf(error);
-    const named = pathStart.test(file)
+    const named = isPath(file)
       ? `${name}_FILE: cannot read ${file}`
       : `${name}_FILE names a file that cannot be read`;
     return fail(`${named} (${code})${fileRemedies[code ?? ''] ?? ''}`);

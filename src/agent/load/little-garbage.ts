@@ -6,7 +6,10 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
  * what an agent makes is garbage within a second, so a smaller heap costs it little.
  */
 
-/** Bytes of both halves of the space for new objects. V8 would let them grow to 32 MB. */
+/**
+ * Bytes of both halves of the space for new objects. V8 lets them grow to 32 MB. A burst within one turn of the event loop can
+ * still make them grow once more.
+ */
 const newSpaceBytes = 16 * 1024 * 1024;
 
 const newSpace = (): number =>

@@ -4,6 +4,7 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { queryResults } from '../db/query-results.ts';
+import { createFindPauses } from '../maintenance/pauses.ts';
 import type { Missed } from './fold-missed.ts';
 import { lockChecksOf } from './missed.ts';
 import { recordMissed } from './record-missed.ts';
@@ -50,25 +51,45 @@ export function gapsOf(
   return gaps;
 }
 
-/** Records the moments of these stretches that have neither a result nor a job nor a record already. */
+/** The moments of a stretch that maintenance pauses: no run is missed there. */
+function pausedMoments(
+  { from, to, stepMs }: Pick<Stretch, 'from' | 'to' | 'stepMs'>,
+  pauses: readonly { from: number; to: number }[],
+): Set<number> {
+  const paused = new Set<number>();
+  for (const pause of pauses) {
+    const first = from + Math.max(0, Math.ceil((pause.from - from) / stepMs)) * stepMs;
+    for (let at = first; at <= to && at < pause.to; at += stepMs) paused.add(at);
+  }
+  return paused;
+}
+
+/** Records the moments of these stretches that have neither a result nor a job nor a record already, and that no maintenance pauses. */
 export async function recordGaps(
   tx: Db,
   options: { stretches: readonly Stretch[]; now: number; partitions: Partitions },
 ): Promise<void> {
   const stretches = options.stretches.filter(({ from, to }) => from <= to);
   if (stretches.length === 0) return;
+  const pauses = await createFindPauses()(tx, {
+    checks: stretches.map(({ checkId, accountId, from }) => ({
+      id: checkId,
+      accountId,
+      nextDueAt: new Date(from),
+    })),
+    now: options.now,
+  });
   // Results of late runs are stored under the same lock, so none is stored between the comparison and the record.
   await lockChecksOf(tx, [...new Set(stretches.map(({ checkId }) => checkId))]);
   const missed: Missed[] = [];
   for (const stretch of stretches) {
     const { accountId, checkId, checkType, runLocation, code, stepMs, to } = stretch;
     const from = Math.max(stretch.from, to - (maxCompared - 1) * stepMs);
+    const paused = pausedMoments(stretch, pauses.get(checkId) ?? []);
     const known = await momentsWithRun(tx, { ...stretch, from });
-    const gaps = gapsOf({ from, to, stepMs }, known);
-    if (from > stretch.from) {
-      const count = Math.round((from - stretch.from) / stepMs);
-      gaps.unshift({ from: stretch.from, to: from - stepMs, count });
-    }
+    const gaps = gapsOf({ from, to, stepMs }, new Set([...known, ...paused]));
+    if (from > stretch.from)
+      gaps.unshift(...gapsOf({ from: stretch.from, to: from - stepMs, stepMs }, paused));
     for (const gap of gaps) missed.push({ accountId, checkId, checkType, runLocation, code, ...gap });
   }
   await recordMissed(tx, { missed, now: options.now, partitions: options.partitions });

@@ -48,12 +48,23 @@ export async function lockDueChecks(
   );
 }
 
-/** Those of these checks that an agent has held within the last day. */
-export async function heldBefore(tx: Queryable, checkIds: readonly string[]): Promise<Set<string>> {
-  if (checkIds.length === 0) return new Set();
+/** Checks that an agent has held, and that have a result of a run since then (`from`, milliseconds since the epoch). */
+export async function findRunByHolders(
+  tx: Queryable,
+  moments: readonly { id: string; from: number }[],
+): Promise<Set<string>> {
+  if (moments.length === 0) return new Set();
+  // Each is looked up by itself, however large its table is: hence the limits.
   const rows = await tx.query<{ id: string }>(
-    'select distinct check_id as id from kept_checks where check_id = any($1::uuid[])',
-    [checkIds],
+    `select i.id from unnest($1::uuid[], $2::timestamptz[]) as i (id, since)
+     where (select 1 from kept_checks k where k.check_id = i.id limit 1) is not null
+       and (select 1 from check_results r where r.check_id = i.id and r.job_id is not null
+         and r.started_at >= i.since and r.started_at >= $3 limit 1) is not null`,
+    [
+      moments.map(({ id }) => id),
+      moments.map(({ from }) => new Date(from)),
+      new Date(Math.min(...moments.map(({ from }) => from))),
+    ],
   );
   return new Set(rows.map(({ id }) => id));
 }

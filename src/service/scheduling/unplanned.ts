@@ -1,11 +1,12 @@
 import type { Plan } from '../../protocol/plan-runs.ts';
+import { nextDue } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import type { Missed } from './fold-missed.ts';
 import { recordGaps, runsMade, type Stretch } from './gaps.ts';
 import { takeUnclaimed } from './missed.ts';
 import { recordMissed } from './record-missed.ts';
-import { heldBefore, type DueCheck } from './schedule.ts';
+import { findRunByHolders, type DueCheck } from './schedule.ts';
 
 /** Due moments for which nobody has queued a run in time: the service or its database was away. */
 
@@ -14,25 +15,30 @@ export type Planned = { check: DueCheck; places: { id: string; slug: string }[];
 
 export type Unplanned = {
   plans: readonly Planned[];
-  /** Those of these checks with one location that agents have held: the service may have results of their moments. */
-  held: ReadonlySet<string>;
+  /** Checks that an agent has held, with results of their moments. */
+  compared: ReadonlySet<string>;
   /** The ids of jobs that need not be queued: their runs were made. */
   made: ReadonlySet<string>;
 };
 
-/** Finds the checks that have such moments. */
+/** Finds what agents that held these checks before have run, and the checks that have moments which nobody has planned. */
 export async function findUnplanned(tx: Db, planned: readonly Planned[]): Promise<Unplanned> {
-  const plans = planned.filter(({ plan }) => plan.missed !== null);
-  const held = await heldBefore(
-    tx,
-    plans.filter(({ places }) => places.length === 1).map(({ check }) => check.id),
-  );
-  const runs = plans.flatMap(({ check, places, plan: { run } }) =>
-    run === null || !held.has(check.id)
+  const moments = planned.flatMap(({ check, places, plan }) => {
+    const from = plan.missed?.from ?? plan.run?.dueAt;
+    // Agents hold only checks with one location.
+    return from === undefined || places.length !== 1 ? [] : [{ id: check.id, from }];
+  });
+  const compared = await findRunByHolders(tx, moments);
+  const runs = planned.flatMap(({ check, places, plan: { run } }) =>
+    run === null || !compared.has(check.id)
       ? []
       : places.map(({ id }) => ({ checkId: check.id, locationId: id, at: run.dueAt })),
   );
-  return { plans, held, made: await runsMade(tx, runs) };
+  return {
+    plans: planned.filter(({ plan }) => plan.missed !== null),
+    compared,
+    made: await runsMade(tx, runs),
+  };
 }
 
 /**
@@ -44,30 +50,35 @@ export async function recordUnplanned(
   options: { unplanned: Unplanned; also: readonly Missed[]; now: number; partitions: Partitions },
 ): Promise<void> {
   const { also, now, partitions } = options;
-  const { plans, held } = options.unplanned;
+  const { plans, compared } = options.unplanned;
   const missed = [
-    ...plans.filter(({ check }) => !held.has(check.id)).flatMap(missedOf),
+    ...plans.filter(({ check }) => !compared.has(check.id)).flatMap(missedOf),
     ...also,
     ...(await takenBeforeGap(tx, plans, now)),
   ];
   await recordMissed(tx, { missed, now, partitions });
-  const stretches = plans.filter(({ check }) => held.has(check.id)).flatMap(stretchesOf);
+  const stretches = plans.filter(({ check }) => compared.has(check.id)).flatMap(stretchesOf);
   await recordGaps(tx, { stretches, now, partitions });
 }
 
 /** As `missedOf`, with what is needed to find the results. */
 function stretchesOf(item: Planned): Stretch[] {
   const { check, places } = item;
-  return missedOf(item).flatMap((missed) =>
+  const own = missedOf(item).flatMap((missed) =>
     places
       .filter(({ slug }) => slug === missed.runLocation)
       .map(({ id }) => ({
         ...missed,
-        code: 'NOT_SCHEDULED',
+        code: 'NOT_SCHEDULED' as const,
         locationId: id,
         stepMs: check.intervalSeconds * 1000,
       })),
   );
+  // A check that was to run at once was due between two of its moments.
+  return own.flatMap((stretch) => [
+    { ...stretch, to: stretch.from },
+    { ...stretch, from: nextDue(check, stretch.from) },
+  ]);
 }
 
 /**

@@ -13,18 +13,27 @@ const problemOf = async (text: string): Promise<string> =>
     (error: unknown) => (error as Error).message,
   );
 
-test('neither an error nor a warning shows lines of the file', async () => {
-  const warned: unknown[] = [];
-  const note = (warning: unknown) => warned.push(warning);
-  process.on('warning', note);
-  const auth = 'http: {basic_auth: {username: a, password: walnut-and-hazel';
-  expect(await problemOf(`modules:\n  m:\n    ${auth}\n`)).toMatch(
-    /^is not YAML: .* at line \d+, column \d+$/,
-  );
-  await modulesOf(`modules:\n  m: {prober: icmp, !walnut-and-hazel timeout: 5s}\n`).catch(() => undefined);
-  await new Promise(setImmediate);
-  process.off('warning', note);
-  expect(warned).toEqual([]);
+describe('neither an error nor a warning shows a part of the file', () => {
+  test.each([
+    [
+      '{basic_auth: {username: a, password: walnut-and-hazel',
+      /^is not YAML: BAD_INDENT in line \d+, column \d+$/,
+    ],
+    ['{basic_auth: {password: *walnut-and-hazel}}', /^is not YAML: an alias has no anchor/],
+    ['\n      password: >walnut-and-hazel\n', /^is not YAML: [A-Z_]+ in line \d+/],
+    ['{password: !walnut-and-hazel!a b}', /^is not YAML: [A-Z_]+ in line \d+/],
+    ['{!walnut-and-hazel method: GET}', /^/],
+  ])('%s', async (http, problem) => {
+    const warned: unknown[] = [];
+    const note = (warning: unknown) => warned.push(warning);
+    process.on('warning', note);
+    const told = await problemOf(`modules:\n  m:\n    prober: http\n    http: ${http}\n`);
+    await new Promise(setImmediate);
+    process.off('warning', note);
+    expect(warned).toEqual([]);
+    expect(told).toMatch(problem);
+    expect(told).not.toContain('walnut');
+  });
 });
 
 describe('refused', () => {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { dayMs } from '../../../src/durations.ts';
 import { fillFolder } from '../disk.ts';
 import { sleep } from '../programs.ts';
 import type { Scenario } from '../scenario.ts';
@@ -237,12 +238,14 @@ export const soak: Scenario = {
     const rows = samples.map(({ at, values }) => ({ at, ...Object.fromEntries(values) }));
     writeFileSync(join(world.folder, 'samples.json'), JSON.stringify(rows));
     const slopes = slopesOf(samples);
+    const dayOf = (at: number) => Math.floor(at / dayMs);
+    const isNewDay = dayOf(end) !== dayOf(end - minutes * 60_000);
     return {
       repeated: true,
       // An agent on a busy machine may say that it was late. It may not blame a target for that.
       errored: { when: () => true, codes: ['AGENT_OVERLOADED'] },
-      // Two of each began with the run, and each of their faults starts one again.
-      wrong: steepOf(slopes, toleranceAfter(2 + Math.ceil(faults / programFaults.length))),
+      // Two of each began with the run, and each of their faults starts one again. A new day counts as a start of both.
+      wrong: steepOf(slopes, toleranceAfter((isNewDay ? 4 : 2) + Math.ceil(faults / programFaults.length))),
       notes: [
         `${faults} faults of programs; of the way: ${[...world.front.counts].map(([name, count]) => `${name} ${count}`).join(', ')}`,
         ...slopes

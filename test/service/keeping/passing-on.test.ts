@@ -3,6 +3,7 @@ import { findCheck, updateCheck } from '../../../src/service/checks/storage/stat
 import type { Assignment } from '../../../src/protocol/assignments.ts';
 import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
+import { addWindow } from '../maintenance/window-rows.ts';
 import { keepingBench, keptResult, type KeepingAgent } from './keeping-bench.ts';
 
 /** Checks that move several times in a short while: whoever gets them in the end owes what nobody has run. */
@@ -268,6 +269,59 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       const to = (id: string) => rows.filter((row) => row.id === id).map((row) => row.to.getTime() - first);
       expect(rows.every(({ from }) => from.getTime() === first)).toBe(true);
       expect([to(check.checkId), to(other.checkId)]).toEqual([[0], [minute]]);
+    });
+
+    it('a run is not made again when the result of an earlier one comes after its own', async () => {
+      await add(1);
+      const { db, service } = current();
+      const one = await connected();
+      clock.set(first - 6_000);
+      await one.renewHeld({ reportedTo: clock.now() });
+      clock.set(first + 25_000);
+      await current().handOut();
+      const [check] = [...one.held.values()];
+      if (check === undefined) throw new Error('there is one');
+      clock.set(first + minute + 500);
+      await one.report(keptResult(check, first + minute));
+      await one.report(keptResult(check, first));
+      await service.scheduler.tick();
+      expect(await db.query('select due_at from jobs')).toEqual([]);
+      expect(await records()).toBe(0);
+      clock.set(first + 2 * minute + 500);
+      await service.scheduler.tick();
+      expect(await db.query('select due_at as at from jobs')).toEqual([{ at: new Date(first + 2 * minute) }]);
+    });
+
+    it('neither the scheduler nor a dead agent misses a run that maintenance pauses', async () => {
+      await add(2);
+      const { db, service, accountId } = current();
+      const one = await connected();
+      clock.set(first - 6_000);
+      await one.renewHeld({ reportedTo: clock.now() });
+      const [check] = [...one.held.values()];
+      if (check === undefined) throw new Error('there are two');
+      await addWindow(db, accountId, {
+        now: clock.now(),
+        startsAt: new Date(first + minute - 1_000).toISOString(),
+        endsAt: new Date(first + 3 * minute - 1_000).toISOString(),
+        pauseAllChecks: true,
+      });
+      // The agent is taken for dead in the middle of it, and has run a moment after it.
+      clock.set(first + 2 * minute + 25_000);
+      await current().handOut();
+      clock.set(first + 5 * minute + 500);
+      await one.report(keptResult(check, first + 3 * minute));
+      await service.scheduler.tick();
+      const rows = await db.query<{ id: string; from: Date; to: Date }>(
+        `select check_id as id, started_at as "from", stopped_at as "to" from check_results
+         where status = 'missed' and check_id = $1 order by started_at`,
+        [check.checkId],
+      );
+      const minutes = (at: Date) => (at.getTime() - first) / minute;
+      expect(rows.map(({ from, to }) => [minutes(from), minutes(to)])).toEqual([
+        [0, 0],
+        [4, 4],
+      ]);
     });
 
     it('checks of an agent that has left wait for no lease, also if the service has just started', async () => {

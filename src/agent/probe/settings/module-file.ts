@@ -70,11 +70,9 @@ export async function modulesOf(text: string, agents: ProxyConfig = noProxies): 
   const { parse, stringify } = await import('yaml');
   let content: unknown;
   try {
-    // Warnings, and the further lines of an error, would print lines of the file, which may have secrets.
     content = parse(text, { merge: true, maxAliasCount: 100, logLevel: 'error' });
   } catch (error: unknown) {
-    const [problem] = error instanceof Error ? error.message.split('\n') : [];
-    throw new ProbeConfigError(`is not YAML: ${problem?.replace(/:$/, '') ?? 'unreadable'}`);
+    throw new ProbeConfigError(`is not YAML: ${problemOf(error)}`);
   }
   if (containsItself(content)) throw new ProbeConfigError('has an anchor that contains itself');
   const file = new ProbeFields('', content);
@@ -103,6 +101,14 @@ export async function modulesOf(text: string, agents: ProxyConfig = noProxies): 
     fields.end();
   }
   return modules;
+}
+
+/** The library's messages and warnings repeat parts of the file, which may be secrets. */
+function problemOf(error: unknown): string {
+  if (!(error instanceof Error) || !('code' in error) || !('linePos' in error))
+    return 'an alias has no anchor, or there are too many aliases';
+  const [at] = error.linePos as { line: number; col: number }[]; // both are fields of the library's YAMLError
+  return `${String(error.code)} in line ${at?.line ?? 1}, column ${at?.col ?? 1}`;
 }
 
 /** Whether an alias names an anchor around it, so that the content has no end. `around`: what the value is in. */
