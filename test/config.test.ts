@@ -119,6 +119,9 @@ describe('no message shows a secret that was set in the wrong variable', () => {
     ['UPTIME_CONCURRENCY', 'first line\nsecond line', 'second line'],
     ['UPTIME_CONCURRENCY', 'Hazel+nut+in+a+file', 'nut+in'],
     ['UPTIME_CONCURRENCY', 'correct-horse', 'correct'],
+    ['UPTIME_CONCURRENCY', 'https://hooks.test/T0/B0/almond', 'almond'],
+    // Its lower case is one letter longer.
+    ['UPTIME_CONCURRENCY', 'İİİİİİİİ walnut-and-hazel', 'walnut'],
   ])('of the agent: %s=%j', (variable, value, secret) => {
     const env = {
       API_KEY: key,
@@ -127,6 +130,7 @@ describe('no message shows a secret that was set in the wrong variable', () => {
       PROBE_TOKEN_FILE: tokenFile,
       SERVICE_SECRET_NUTS: 'walnut-and-hazel',
       SERVICE_SECRET_LIST: 'chestnut,*cashew!nut,pecan',
+      SERVICE_SECRET_HOOK: 'https://hooks.test/T0/B0/almond',
       SERVICE_SECRET_LINES: 'first line\nsecond line',
       HTTP_PROXY: 'http://user:correct-horse@proxy.test:3128',
       [variable]: value,
@@ -149,6 +153,7 @@ describe('no message shows a secret that was set in the wrong variable', () => {
   test.each([
     key,
     '/Ab3dEf0hIjKlMnOpQrStUvWxYz0123456789+abcdef=',
+    '//b3dEf0hIjKlMnOpQrStUvWxYz0123456789+abcdef=',
     '/Ab3d/f0hIjKlMnOpQrStUvWxYz0123456789+abcdef=',
   ])('nor a key in place of the path of its file: %s', (value) => {
     expect(told(() => readAgentConfig({ API_KEY_FILE: value }))).toEqual([

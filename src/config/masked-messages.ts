@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { FatalError } from '../errors.ts';
 import { mask } from '../secrets/secret.ts';
 import type { Environment } from './read.ts';
@@ -6,7 +6,7 @@ import { secretPrefix, secretVariables } from './variables.ts';
 
 /** So many characters of a secret are masked wherever they are. Fewer are found in ordinary words. */
 const shortest = 8;
-/** Of a secret in a file. */
+/** Larger files have no secret. */
 const longestFile = 64 * 1024;
 
 /**
@@ -32,15 +32,14 @@ export function withMaskedMessages<Config>(env: Environment, read: () => Config)
 
 /** `text` with a mask in place of each part that has at least `shortest` characters of a secret in a row. */
 function maskedIn(text: string, secrets: readonly string[]): string {
-  const lower = text.toLowerCase();
+  const lower = lowered(text);
   const hidden = new Set<number>();
-  for (const secret of secrets) {
-    const parts = new Set<string>();
+  const parts = new Set<string>();
+  for (const secret of secrets)
     for (let at = 0; at + shortest <= secret.length; at++) parts.add(secret.slice(at, at + shortest));
-    for (let at = 0; at + shortest <= lower.length; at++) {
-      if (!parts.has(lower.slice(at, at + shortest))) continue;
-      for (let index = at; index < at + shortest; index++) hidden.add(index);
-    }
+  for (let at = 0; at + shortest <= lower.length; at++) {
+    if (!parts.has(lower.slice(at, at + shortest))) continue;
+    for (let index = at; index < at + shortest; index++) hidden.add(index);
   }
   if (hidden.size === 0) return text;
   let shown = '';
@@ -51,7 +50,13 @@ function maskedIn(text: string, secrets: readonly string[]): string {
   return shown;
 }
 
-/** Values of secret variables and of the files that they name, and passwords of URLs; in lower case. */
+/** ASCII only: other letters may become two. */
+const lowered = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+/** URLs whose user and password are secret, and whose address is not. */
+const withAddress = /^(?:DATABASE_URL|SMTP_URL|https?_proxy)$/i;
+
+/** Values of secret variables and of the files that they name, and user and password of URLs; in lower case. */
 function secretsOf(env: Environment): string[] {
   const names: readonly string[] = secretVariables;
   return Object.entries(env).flatMap(([name, value = '']) => {
@@ -59,32 +64,34 @@ function secretsOf(env: Environment): string[] {
     const isFile = base !== name && names.includes(base);
     const isSecret = isFile || names.includes(name) || name.startsWith(secretPrefix);
     const content = isFile ? contentOf(value.trim()) : value;
-    // The address of a database or proxy is no secret.
-    if (URL.canParse(content) && content.includes('://')) return lines(passwordOf(new URL(content)));
-    return isSecret ? lines(content) : [];
+    if (!withAddress.test(base)) return isSecret ? lines(content) : [];
+    return URL.canParse(content) ? lines(credentialsOf(new URL(content))) : [];
   });
 }
 
 /** Messages have the characters between two lines in another form. */
 const lines = (text: string): string[] =>
-  text
-    .toLowerCase()
+  lowered(text)
     .split(/[\r\n]+/)
     .map((line) => line.trim())
     .filter((line) => line.length >= shortest);
 
-function passwordOf({ password }: URL): string {
+function credentialsOf({ username, password }: URL): string {
+  const written = `${username}\n${password}`;
   try {
-    return `${password}\n${decodeURIComponent(password)}`;
+    return `${written}\n${decodeURIComponent(written)}`;
   } catch {
-    return password;
+    return written;
   }
 }
 
-/** Empty if there is none: then the file is the subject of the message. */
+/** Empty if there is none: then the file is the subject of the message. A pipe that was read once may never answer again. */
 function contentOf(path: string): string {
   try {
-    return readFileSync(path, 'utf8').slice(0, longestFile);
+    const file = statSync(path);
+    return file.isFile() && file.size <= longestFile
+      ? (readFileSync(path, 'utf8').split('\n', 1)[0] ?? '')
+      : '';
   } catch {
     return '';
   }

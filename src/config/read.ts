@@ -107,7 +107,7 @@ const fileRemedies: { readonly [code: string]: string } = {
 
 /** Whether this is the path of a file, and not the secret itself, set in the wrong variable. */
 function isPath(value: string): boolean {
-  if (!/^(?:\.{0,2}[/\\]|[A-Za-z]:[/\\])/.test(value)) return false;
+  if (!/^(?:\.{0,2}[/\\](?!\/)|[A-Za-z]:[/\\])/.test(value)) return false;
   // A key in Base64 may begin with a slash.
   return (
     existsSync(value) ||

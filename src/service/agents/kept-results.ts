@@ -13,7 +13,6 @@ import type { Partitions } from '../db/partitions.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
 import { uuidPattern } from '../engine/ids.ts';
 import { recordGaps, type Stretch } from '../scheduling/gaps.ts';
-import { lockChecksOf } from '../scheduling/missed.ts';
 import type { FinishedJob, LockedJob } from '../scheduling/jobs.ts';
 import type { Readable } from './read-result.ts';
 
@@ -135,8 +134,8 @@ export async function lockKeptRuns(
 }
 
 /**
- * Moves checks that are back with the scheduler on to the run after these ones, which former holders have made. Locks their
- * checks, so call it before jobs are read: the scheduler has then either queued such a run already, or sees its result.
+ * Moves checks that are back with the scheduler on to the run after these ones, which former holders have made. Call it
+ * before jobs are read: the scheduler has then queued such a run already, or does not, unless it is about to at this moment.
  */
 export async function passScheduler(
   tx: Queryable,
@@ -159,7 +158,6 @@ export async function passScheduler(
     }),
   );
   if (passed.length === 0) return;
-  await lockChecksOf(tx, [...moments.keys()]);
   await tx.query(
     `update checks c set next_due_at = i.next
      from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as i (id, due, next)

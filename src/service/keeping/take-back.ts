@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
-import { recordGaps, runsMade, type Stretch } from '../scheduling/gaps.ts';
+import { evenly, recordGaps, runsMade, type Stretch } from '../scheduling/gaps.ts';
 import { queueLastRuns } from './last-runs.ts';
 import { giveToScheduler, type Holding, type KeepingAgent } from './statements.ts';
 
@@ -57,7 +57,8 @@ export async function giveBack(
     if (plan.run === null) due.push({ id: check.id, nextDueAt: new Date(nextDueAt) });
     else runs.push({ checkId: check.id, locationId, at: plan.run.dueAt, nextDueAt });
     if (plan.missed !== null && check.isActive) {
-      stretches.push({ ...stretchOf(accountId, check, { locationId, slug }), ...plan.missed });
+      const stretch = { ...stretchOf(accountId, check, { locationId, slug }), ...plan.missed };
+      stretches.push(...evenly(stretch, check));
     }
   }
   // An agent that has died may have made its last run, and not have said yet that everything up to it is reported.
@@ -99,11 +100,10 @@ export async function recordOwedBefore(
     return from <= to ? [{ check, from, to }] : [];
   });
   const late = await queueLastRuns(tx, { accountId, owed, location: agent, now });
-  const stretches = owed.map(({ check, from, to }) => ({
-    ...stretchOf(accountId, check, agent),
-    from,
-    to: late.has(check.id) ? lastDue(check, to - 1) : to,
-  }));
+  const stretches = owed.flatMap(({ check, from, to }) => {
+    const last = late.has(check.id) ? lastDue(check, to - 1) : to;
+    return evenly({ ...stretchOf(accountId, check, agent), from, to: last }, check);
+  });
   await recordGaps(tx, { stretches, now, partitions });
 }
 

@@ -110,11 +110,11 @@ export function withoutPauses(
 type MissedMoments = NonNullable<Plan['missed']>;
 
 /** Missed moments outside the stretches. They are computed, not listed, because there may be millions. */
-function missedOutside(
-  missed: MissedMoments,
+export function missedOutside<Missed extends Pick<MissedMoments, 'from' | 'to' | 'count'>>(
+  missed: Missed,
   intervalMs: number,
   stretches: readonly Stretch[],
-): MissedMoments | null {
+): Missed | null {
   const last = missed.count - 1;
   const indexAt = (at: number) => Math.ceil((at - missed.from) / intervalMs);
   // The numbers of the first and the last moment in each stretch.

@@ -1,10 +1,10 @@
 import { dayMs } from '../../durations.ts';
-import { scheduledJobId } from '../../protocol/schedule.ts';
+import { lastDue, nextDue, scheduledJobId, type Schedule } from '../../protocol/schedule.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { queryResults } from '../db/query-results.ts';
-import { createFindPauses } from '../maintenance/pauses.ts';
+import { createFindPauses, missedOutside } from '../maintenance/pauses.ts';
 import type { Missed } from './fold-missed.ts';
 import { lockChecksOf } from './missed.ts';
 import { recordMissed } from './record-missed.ts';
@@ -23,6 +23,20 @@ export type Stretch = {
   to: number;
   code: ReasonCode;
 };
+
+/**
+ * A stretch, in parts that begin at one of the check's moments. A check that was to run at once was first due between two of
+ * them, and that moment is a part.
+ */
+export function evenly<Part extends { from: number; to: number }>(stretch: Part, schedule: Schedule): Part[] {
+  const { from } = stretch;
+  if (from > stretch.to) return [];
+  if (lastDue(schedule, from) === from) return [stretch];
+  return [
+    { ...stretch, to: from },
+    { ...stretch, from: nextDue(schedule, from) },
+  ].filter((part) => part.from <= part.to);
+}
 
 /** Uneventful runs begin within less than this time after their moment. Earlier releases let them begin until its end. */
 export const startsWithinMs = 10_000;
@@ -85,11 +99,15 @@ export async function recordGaps(
   for (const stretch of stretches) {
     const { accountId, checkId, checkType, runLocation, code, stepMs, to } = stretch;
     const from = Math.max(stretch.from, to - (maxCompared - 1) * stepMs);
-    const paused = pausedMoments(stretch, pauses.get(checkId) ?? []);
+    const own = pauses.get(checkId) ?? [];
+    const paused = pausedMoments({ from, to, stepMs }, own);
     const known = await momentsWithRun(tx, { ...stretch, from });
     const gaps = gapsOf({ from, to, stepMs }, new Set([...known, ...paused]));
-    if (from > stretch.from)
-      gaps.unshift(...gapsOf({ from: stretch.from, to: from - stepMs, stepMs }, paused));
+    if (from > stretch.from) {
+      const count = Math.round((from - stretch.from) / stepMs);
+      const earlier = missedOutside({ from: stretch.from, to: from - stepMs, count }, stepMs, own);
+      if (earlier !== null) gaps.unshift(earlier);
+    }
     for (const gap of gaps) missed.push({ accountId, checkId, checkType, runLocation, code, ...gap });
   }
   await recordMissed(tx, { missed, now: options.now, partitions: options.partitions });

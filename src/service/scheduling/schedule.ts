@@ -48,10 +48,13 @@ export async function lockDueChecks(
   );
 }
 
-/** Checks that an agent has held, and that have a result of a run since then (`from`, milliseconds since the epoch). */
+/**
+ * Checks that an agent has held, and that have a result of a run since then (`from`, milliseconds since the epoch). Not those
+ * with a result in the future: the clock was wrong, and their moments take place again.
+ */
 export async function findRunByHolders(
   tx: Queryable,
-  moments: readonly { id: string; from: number }[],
+  { moments, now }: { moments: readonly { id: string; from: number }[]; now: number },
 ): Promise<Set<string>> {
   if (moments.length === 0) return new Set();
   // Each is looked up by itself, however large its table is: hence the limits.
@@ -59,11 +62,14 @@ export async function findRunByHolders(
     `select i.id from unnest($1::uuid[], $2::timestamptz[]) as i (id, since)
      where (select 1 from kept_checks k where k.check_id = i.id limit 1) is not null
        and (select 1 from check_results r where r.check_id = i.id and r.job_id is not null
-         and r.started_at >= i.since and r.started_at >= $3 limit 1) is not null`,
+         and r.started_at >= i.since and r.started_at >= $3 limit 1) is not null
+       and (select 1 from check_results r where r.check_id = i.id and r.started_at > $4::timestamptz + ${clockSkewSql}
+         limit 1) is null`,
     [
       moments.map(({ id }) => id),
       moments.map(({ from }) => new Date(from)),
       new Date(Math.min(...moments.map(({ from }) => from))),
+      new Date(now),
     ],
   );
   return new Set(rows.map(({ id }) => id));

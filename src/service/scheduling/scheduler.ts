@@ -138,11 +138,12 @@ async function makeRuns(
     return {
       check,
       places,
+      missedWithPauses: plan.missed,
       plan: stretches === undefined ? plan : withoutPauses(plan, { ...check, stretches }),
     };
   });
   const going = await findInProgress(tx, plans, now);
-  const unplanned = await findUnplanned(tx, plans);
+  const unplanned = await findUnplanned(tx, plans, now);
   const woken = await insertJobs(
     tx,
     plans.flatMap((item) => jobsOf(item, { now, going })).filter(({ id }) => !unplanned.made.has(id)),

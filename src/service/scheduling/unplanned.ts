@@ -1,9 +1,8 @@
 import type { Plan } from '../../protocol/plan-runs.ts';
-import { nextDue } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import type { Missed } from './fold-missed.ts';
-import { recordGaps, runsMade, type Stretch } from './gaps.ts';
+import { evenly, recordGaps, runsMade, type Stretch } from './gaps.ts';
 import { takeUnclaimed } from './missed.ts';
 import { recordMissed } from './record-missed.ts';
 import { findRunByHolders, type DueCheck } from './schedule.ts';
@@ -11,7 +10,13 @@ import { findRunByHolders, type DueCheck } from './schedule.ts';
 /** Due moments for which nobody has queued a run in time: the service or its database was away. */
 
 /** A due check, the locations that it has, and what to do for it. */
-export type Planned = { check: DueCheck; places: { id: string; slug: string }[]; plan: Plan };
+export type Planned = {
+  check: DueCheck;
+  places: { id: string; slug: string }[];
+  plan: Plan;
+  /** What was missed, with the moments that maintenance pauses. */
+  missedWithPauses: Plan['missed'];
+};
 
 export type Unplanned = {
   plans: readonly Planned[];
@@ -22,13 +27,13 @@ export type Unplanned = {
 };
 
 /** Finds what agents that held these checks before have run, and the checks that have moments which nobody has planned. */
-export async function findUnplanned(tx: Db, planned: readonly Planned[]): Promise<Unplanned> {
+export async function findUnplanned(tx: Db, planned: readonly Planned[], now: number): Promise<Unplanned> {
   const moments = planned.flatMap(({ check, places, plan }) => {
     const from = plan.missed?.from ?? plan.run?.dueAt;
     // Agents hold only checks with one location.
     return from === undefined || places.length !== 1 ? [] : [{ id: check.id, from }];
   });
-  const compared = await findRunByHolders(tx, moments);
+  const compared = await findRunByHolders(tx, { moments, now });
   const runs = planned.flatMap(({ check, places, plan: { run } }) =>
     run === null || !compared.has(check.id)
       ? []
@@ -63,8 +68,8 @@ export async function recordUnplanned(
 
 /** As `missedOf`, with what is needed to find the results. */
 function stretchesOf(item: Planned): Stretch[] {
-  const { check, places } = item;
-  const own = missedOf(item).flatMap((missed) =>
+  const { check, places, missedWithPauses } = item;
+  const own = missedOf({ ...item, plan: { ...item.plan, missed: missedWithPauses } }).flatMap((missed) =>
     places
       .filter(({ slug }) => slug === missed.runLocation)
       .map(({ id }) => ({
@@ -74,11 +79,7 @@ function stretchesOf(item: Planned): Stretch[] {
         stepMs: check.intervalSeconds * 1000,
       })),
   );
-  // A check that was to run at once was due between two of its moments.
-  return own.flatMap((stretch) => [
-    { ...stretch, to: stretch.from },
-    { ...stretch, from: nextDue(check, stretch.from) },
-  ]);
+  return own.flatMap((stretch) => evenly(stretch, check));
 }
 
 /**

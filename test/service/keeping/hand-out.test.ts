@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { gapsOf } from '../../../src/service/scheduling/gaps.ts';
+import { describe, expect, it, test } from 'vitest';
+import { evenly, gapsOf } from '../../../src/service/scheduling/gaps.ts';
 import { holderOf, withOwnPlaces, type Member } from '../../../src/service/keeping/hand-out.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 
@@ -58,4 +58,24 @@ test('gaps are the moments without a known run', () => {
   expect(gapsOf({ from: 0, to: 50, stepMs: 10 }, new Set())).toEqual([gap(0, 50)]);
   expect(gapsOf({ from: 0, to: 50, stepMs: 10 }, new Set([0, 20, 50]))).toEqual([gap(10, 10), gap(30, 40)]);
   expect(gapsOf({ from: 10, to: 10, stepMs: 10 }, new Set([10]))).toEqual([]);
+});
+
+describe('a stretch in parts that begin at moments of the check', () => {
+  const schedule = { intervalSeconds: 60, offsetSeconds: 6 };
+  it.each([
+    [6_000, 126_000, [[6_000, 126_000]]],
+    // The first one is between two moments: the check was to run at once.
+    [
+      20_000,
+      126_000,
+      [
+        [20_000, 20_000],
+        [66_000, 126_000],
+      ],
+    ],
+    [20_000, 20_000, [[20_000, 20_000]]],
+    [20_000, 6_000, []],
+  ])('from %i to %i', (from, to, parts) => {
+    expect(evenly({ from, to }, schedule).map((part) => [part.from, part.to])).toEqual(parts);
+  });
 });
