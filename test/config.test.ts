@@ -119,6 +119,7 @@ describe('no message shows a secret that was set in the wrong variable', () => {
     ['UPTIME_CONCURRENCY', 'first line\nsecond line', 'second line'],
     ['UPTIME_CONCURRENCY', 'Hazel+nut+in+a+file', 'nut+in'],
     ['UPTIME_CONCURRENCY', 'correct-horse', 'correct'],
+    ['UPTIME_CONCURRENCY', 'battery-staple', 'battery'],
     ['UPTIME_CONCURRENCY', 'https://hooks.test/T0/B0/almond', 'almond'],
     // Its lower case is one letter longer.
     ['UPTIME_CONCURRENCY', 'İİİİİİİİ walnut-and-hazel', 'walnut'],
@@ -133,6 +134,7 @@ describe('no message shows a secret that was set in the wrong variable', () => {
       SERVICE_SECRET_HOOK: 'https://hooks.test/T0/B0/almond',
       SERVICE_SECRET_LINES: 'first line\nsecond line',
       HTTP_PROXY: 'http://user:correct-horse@proxy.test:3128',
+      HTTPS_PROXY: 'user:battery-staple@proxy.test:3128',
       [variable]: value,
     };
     const message = JSON.stringify(told(() => [readLogLevel(env), readAgentConfig(env)]));

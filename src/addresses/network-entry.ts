@@ -12,7 +12,7 @@ export type NetworkEntry = {
 /** Maximum number of entries in one list. */
 export const maxNetworkEntries = 100;
 
-/** The longest entry is `[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128]:65535-65535`. What is longer is not searched. */
+/** The longest entry is `[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128]:65535-65535`. Longer texts are not searched. */
 const longestEntry = 64;
 
 const forms = 'write 10.0.0.0/8, 10.1.2.3:443, [fd00::/8]:8000-8100 or fd00::1';

@@ -18,15 +18,11 @@ export function withMaskedMessages<Config>(env: Environment, read: () => Config)
     return read();
   } catch (error) {
     if (!(error instanceof FatalError)) throw error;
+    const { code, exitCode, message } = error;
     const secrets = secretsOf(env);
-    const { code, exitCode, summary, remedy } = error;
-    const masked = maskedIn(summary, secrets);
-    if (masked === summary && (remedy === null || maskedIn(remedy, secrets) === remedy)) throw error;
-    throw new FatalError(
-      code,
-      masked,
-      remedy === null ? { exitCode } : { exitCode, remedy: maskedIn(remedy, secrets) },
-    );
+    if (maskedIn(message, secrets) === message) throw error;
+    const remedy = error.remedy === null ? {} : { remedy: maskedIn(error.remedy, secrets) };
+    throw new FatalError(code, maskedIn(error.summary, secrets), { exitCode, ...remedy });
   }
 }
 
@@ -65,7 +61,9 @@ function secretsOf(env: Environment): string[] {
     const isSecret = isFile || names.includes(name) || name.startsWith(secretPrefix);
     const content = isFile ? contentOf(value.trim()) : value;
     if (!withAddress.test(base)) return isSecret ? lines(content) : [];
-    return URL.canParse(content) ? lines(credentialsOf(new URL(content))) : [];
+    // A proxy may be a host and port without a scheme.
+    const url = content.includes('://') ? content : `http://${content}`;
+    return URL.canParse(url) ? lines(credentialsOf(new URL(url))) : [];
   });
 }
 

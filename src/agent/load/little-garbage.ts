@@ -2,7 +2,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
- * V8 trades memory for processor time: it lets garbage grow to several times of what is used before it collects it. Most of
+ * V8 trades memory for processor time: it lets garbage grow to several times the memory in use before it collects it. Most of
  * what an agent makes is garbage within a second, so a smaller heap costs it little.
  */
 

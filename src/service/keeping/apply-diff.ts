@@ -1,10 +1,10 @@
 import { nextDue } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
+import { maxCompared } from '../scheduling/gaps.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
 import type { Diff } from './diff.ts';
 import { formerHoldings, type FormerHolding } from './former-holdings.ts';
-import { maxCompared } from '../scheduling/gaps.ts';
 import { dropChecks, keepChecks, takeFromScheduler, type Holding, type KeepingAgent } from './statements.ts';
 import { giveBack, hasRead, owedBy } from './take-back.ts';
 

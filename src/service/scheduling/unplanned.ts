@@ -66,20 +66,13 @@ export async function recordUnplanned(
   await recordGaps(tx, { stretches, now, partitions });
 }
 
-/** As `missedOf`, with what is needed to find the results. */
+/** As `missedOf`, for a check with one location, with the fields that find its results. */
 function stretchesOf(item: Planned): Stretch[] {
   const { check, places, missedWithPauses } = item;
-  const own = missedOf({ ...item, plan: { ...item.plan, missed: missedWithPauses } }).flatMap((missed) =>
-    places
-      .filter(({ slug }) => slug === missed.runLocation)
-      .map(({ id }) => ({
-        ...missed,
-        code: 'NOT_SCHEDULED' as const,
-        locationId: id,
-        stepMs: check.intervalSeconds * 1000,
-      })),
-  );
-  return own.flatMap((stretch) => evenly(stretch, check));
+  const stepMs = check.intervalSeconds * 1000;
+  return missedOf({ ...item, plan: { ...item.plan, missed: missedWithPauses } })
+    .flatMap((missed) => places.map(({ id }) => ({ ...missed, locationId: id, stepMs })))
+    .flatMap((stretch) => evenly(stretch, check));
 }
 
 /**
