@@ -27,12 +27,15 @@ export function flipped(bytes: Buffer, mask: Buffer, at = 0): Buffer {
 /** Stands before a server and damages what it answers. */
 export type DamagingWay = {
   port: number;
-  /** From now on, what comes from the server is damaged by this mask; null = nothing is. */
+  /**
+   * From now on, what comes from the server is damaged by this mask; null = nothing is. Connections that began with another one
+   * are ended: what a server handed out once must not be lost in them after the damage is over.
+   */
   setMask: (mask: Buffer | null) => void;
   close: () => Promise<void>;
 };
 
-/** A way to a server on loopback. A connection keeps the mask that it began with. */
+/** A way to a server on loopback. A connection has one mask from its beginning to its end. */
 export async function startDamagingWay(serverPort: number): Promise<DamagingWay> {
   let mask: Buffer | null = null;
   const sockets = new Set<Socket>();
@@ -55,7 +58,10 @@ export async function startDamagingWay(serverPort: number): Promise<DamagingWay>
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port, // it listens on TCP
-    setMask: (next) => void (mask = next),
+    setMask: (next) => {
+      mask = next;
+      for (const socket of sockets) socket.destroy();
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -24,20 +24,36 @@ export type HeldChecks = {
   clear: () => void;
   /** Takes checks that an earlier process held. It had reported every run up to `reportedTo`. */
   restore: (checks: readonly PackedCheck[], reportedTo: number | null) => void;
+  /** A run that was taken is reported as missed. */
+  gaveUp: (check: PackedCheck, dueAt: number) => void;
+  /** The service has answered this holder, which had reported every run up to `reportedTo` before it asked. */
+  confirm: (holder: string, reportedTo: number) => void;
+  /**
+   * The first moment that was reported as missed, and is not confirmed; Infinity = there is none. If the service has given the check
+   * to another agent meanwhile, it leaves such a report to that one, and may give the check back with the same moments.
+   */
+  unsureFrom: () => number;
 };
 
 type Held = {
   check: PackedCheck;
   nextDueAt: number;
-  /** The first moment that was taken, or will be, in the name of its holder. */
-  owedFrom: number;
   /** The first moment that this process or an earlier one of its data folder owed. Before it, others did. */
   toldFrom: number;
+  /** What was reported as missed and is not confirmed. */
+  unsure: readonly Range[];
   isGone: boolean;
 };
 
+type Range = { from: number; to: number };
+
 /** Checks that were taken away are remembered for this long. */
 const forgetMs = 5_000;
+/** In one report of missed runs. The service compares no more moments of one with the results that it has. */
+const mostAtOnce = 5_000;
+/** Of one check. More become one: what it contains besides is not recorded again. */
+const mostRanges = 8;
+const none: readonly Range[] = [];
 /** A clock that goes back by more was set; due moments must not wait until it has caught up. */
 const setBackMs = 5_000;
 
@@ -46,6 +62,8 @@ export function createHeldChecks(): HeldChecks {
   const queue = createDueQueue<Held>();
   /** Checks that were taken away lately, the first one first; `at`: milliseconds of a monotonic clock. */
   const dropped = new Map<string, { check: PackedCheck; at: number }>();
+  /** What was reported as missed, and is reported again. */
+  let again: MissedRuns[] = [];
   /** The checks named since the first part of a complete list; null = no such list is being received. */
   let listed: Set<string> | null = null;
   let lastNow = -Infinity;
@@ -53,10 +71,10 @@ export function createHeldChecks(): HeldChecks {
   const hold = (
     check: PackedCheck,
     nextDueAt: number,
-    { owedFrom = nextDueAt, toldFrom = check.from }: { owedFrom?: number; toldFrom?: number } = {},
+    { toldFrom = check.from, unsure = none }: Partial<Pick<Held, 'toldFrom' | 'unsure'>> = {},
   ): void => {
     remove(check.checkId);
-    const item = { check, nextDueAt, owedFrom, toldFrom, isGone: false };
+    const item = { check, nextDueAt, toldFrom, unsure, isGone: false };
     held.set(check.checkId, item);
     queue.add(item);
   };
@@ -86,14 +104,27 @@ export function createHeldChecks(): HeldChecks {
     // An earlier moment than any that was owed here: another agent has left runs which nobody has made. Those that were made
     // here since then are taken again. A run that has a result by now has no effect.
     if (!isSameSchedule || check.from < known.toldFrom) return hold(check, check.from);
-    const { owedFrom, toldFrom } = known;
-    // It was held in the name of an earlier process. The service takes no reports of missed runs from that one any more, so
-    // what was taken in its name is taken again.
-    if (known.check.holder !== check.holder) return hold(check, Math.max(check.from, owedFrom), { toldFrom });
+    const { toldFrom } = known;
+    // The service says that these are owed still.
+    for (const { from, to } of known.unsure) {
+      again.push(...outsidePauses(check, { from: Math.max(from, nextDue(check, check.from - 1)), to }));
+    }
+    // It was held in the name of an earlier process, whose results of runs are taken.
+    if (known.check.holder !== check.holder)
+      return hold(check, Math.max(check.from, known.nextDueAt), { toldFrom });
     // What this agent has planned of a check already, it does not plan again. A run in between is an extra one.
     const lastPlanned = known.nextDueAt - check.intervalSeconds * 1000;
     const isExtra = check.from > lastPlanned && check.from < known.nextDueAt;
-    hold(check, isExtra ? check.from : known.nextDueAt, { owedFrom, toldFrom });
+    hold(check, isExtra ? check.from : known.nextDueAt, { toldFrom });
+  };
+  const addUnsure = (item: Held | undefined, { from, to }: Range): void => {
+    if (item === undefined) return;
+    const all = [...item.unsure, { from, to }];
+    const whole = {
+      from: Math.min(...all.map((range) => range.from)),
+      to: Math.max(...all.map((range) => range.to)),
+    };
+    item.unsure = all.length > mostRanges ? [whole] : all;
   };
 
   const isPaused = ({ pauses }: PackedCheck, at: number) =>
@@ -122,7 +153,9 @@ export function createHeldChecks(): HeldChecks {
       }
       lastNow = now;
       const runs: { check: PackedCheck; dueAt: number }[] = [];
-      const missed: MissedRuns[] = [];
+      const missed = again;
+      again = [];
+      for (const range of missed) addUnsure(held.get(range.check.checkId), range);
       for (let item = queue.take(now); item !== null; item = queue.take(now)) {
         const { check } = item;
         const { intervalSeconds, offsetSeconds } = check;
@@ -140,7 +173,10 @@ export function createHeldChecks(): HeldChecks {
         );
         item.nextDueAt = plan.nextDueAt;
         queue.add(item);
-        if (plan.missed !== null) missed.push(...outsidePauses(check, plan.missed));
+        if (plan.missed !== null) {
+          missed.push(...outsidePauses(check, plan.missed));
+          addUnsure(item, plan.missed);
+        }
         if (plan.run !== null && !isPaused(check, plan.run.dueAt)) {
           runs.push({ check, dueAt: plan.run.dueAt });
         }
@@ -148,7 +184,8 @@ export function createHeldChecks(): HeldChecks {
       runs.sort((a, b) => a.dueAt - b.dueAt);
       return { runs, missed };
     },
-    earliest: queue.earliest,
+    earliest: () =>
+      again.reduce<number | null>((first, { from }) => Math.min(first ?? from, from), queue.earliest()),
     size: () => held.size,
     all: () => [...held.values()].map(({ check }) => check),
     find: (checkId, formerMs) => {
@@ -159,6 +196,7 @@ export function createHeldChecks(): HeldChecks {
     clear: () => {
       held.clear();
       queue.clear();
+      again = [];
       listed = null;
     },
     restore: (checks, reportedTo) => {
@@ -167,6 +205,21 @@ export function createHeldChecks(): HeldChecks {
         hold(check, from);
       }
     },
+    gaveUp: ({ checkId, holder }, dueAt) => {
+      const item = held.get(checkId);
+      if (item?.check.holder === holder) addUnsure(item, { from: dueAt, to: dueAt });
+    },
+    confirm: (holder, reportedTo) => {
+      for (const item of held.values()) {
+        if (item.unsure.length > 0 && item.check.holder === holder)
+          item.unsure = item.unsure.filter(({ to }) => to > reportedTo);
+      }
+    },
+    unsureFrom: () => {
+      let first = Infinity;
+      for (const { unsure } of held.values()) for (const { from } of unsure) first = Math.min(first, from);
+      return first;
+    },
   };
 
   function outsidePauses(check: PackedCheck, { from, to }: { from: number; to: number }): MissedRuns[] {
@@ -174,7 +227,8 @@ export function createHeldChecks(): HeldChecks {
     let current: MissedRuns | null = null;
     for (let at = from; at <= to; at = nextDue(check, at)) {
       if (isPaused(check, at)) current = null;
-      else if (current === null) found.push((current = { check, from: at, to: at, count: 1 }));
+      else if (current === null || current.count >= mostAtOnce)
+        found.push((current = { check, from: at, to: at, count: 1 }));
       else {
         current.to = at;
         current.count += 1;

@@ -117,7 +117,8 @@ export function createKeeping(options: {
   };
   const facts = () => ({
     holders: [...holders],
-    reportedTo: reportedTo(),
+    // A process that continues this one reports again what the service may have left to another agent.
+    reportedTo: Math.min(reportedTo(), held.unsureFrom() - 1),
     heardAt: contact.heardAt(),
     stopsInOutages,
   });
@@ -187,6 +188,7 @@ export function createKeeping(options: {
       isListing: askFirst.isListing(),
       stopsSoon: limitMs() <= stopMs,
     });
+    const claimedTo = reportedTo();
     let answer;
     try {
       answer = await client.call(
@@ -198,7 +200,7 @@ export function createKeeping(options: {
           condition: options.condition(),
           keeping: {
             cursor,
-            reportedTo: reportedTo(),
+            reportedTo: claimedTo,
             minor: protocolMinor,
             variables: variables?.tag ?? null,
           },
@@ -214,6 +216,7 @@ export function createKeeping(options: {
     if (keeping === undefined || keeping.isOff === true) return refused();
     allowedAt = serviceNow();
     await take(keeping, contact.renewed());
+    if (!keeping.hasMore) held.confirm(agentId, claimedTo);
     return 0;
   };
 

@@ -44,6 +44,9 @@ export function createSaving(options: {
     isBusy = true;
     try {
       if (isDirty && now() >= notBefore) return await save();
+      // The file may still have a check that was taken away. The agent reports nothing of it any more, so what it says of the
+      // others must not be read as said of that one.
+      if (isDirty) return;
       const current = facts();
       if (current !== null) await (await file()).saveFacts(current);
     } finally {

@@ -51,6 +51,7 @@ export function createTimetable(options: {
   let timer: NodeJS.Timeout | undefined;
   let isStarted = false;
   let isEnding = false;
+  let isLoading = false;
   let idle: (() => void)[] = [];
   const settle = (): void => {
     if (busy.size > 0) return;
@@ -105,8 +106,16 @@ export function createTimetable(options: {
     }
   };
 
-  const unmade = (check: PackedCheck, dueAt: number): void =>
+  const unmade = (check: PackedCheck, dueAt: number): void => {
+    held.gaveUp(check, dueAt);
     report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
+  };
+
+  /** While a run waited, its check may have been edited, given to this process in its own name, or taken away (null). */
+  const presentForm = (check: PackedCheck): PackedCheck | null => {
+    const current = held.find(check.checkId, formerMs);
+    return current?.locationId === check.locationId ? current : null;
+  };
 
   const lateRuns = createLateRuns({
     now,
@@ -119,11 +128,10 @@ export function createTimetable(options: {
       const reserved = Math.floor((lanes.slots.uptime ?? 0) / 2);
       return Math.max(late === 0 ? Math.min(1, free) : 0, free - reserved);
     },
-    giveUp: unmade,
+    giveUp: (check, dueAt) => unmade(presentForm(check) ?? check, dueAt),
     run: (check, dueAt) => {
-      // While it waited, the check may have been edited or taken away.
-      const current = held.find(check.checkId, formerMs);
-      if (current?.locationId !== check.locationId) return unmade(check, dueAt);
+      const current = presentForm(check);
+      if (current === null) return unmade(check, dueAt);
       late += 1;
       void run(current, dueAt).finally(() => (late -= 1));
     },
@@ -158,6 +166,9 @@ export function createTimetable(options: {
     if (!isStarted || isEnding) return;
     const earliest = held.earliest();
     if (earliest === null) return;
+    // Loaded before the first is due: later, all that are due meanwhile would begin together. A run that lacks it reports it.
+    if (!isLoading) void loaded().catch(() => undefined);
+    isLoading = true;
     const sleep = options.mayRun() ? Math.max(0, earliest - now()) : longestSleepMs;
     timer = setTimeout(
       () => {

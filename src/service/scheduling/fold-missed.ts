@@ -35,7 +35,8 @@ export function foldMissed(options: {
   live: readonly Date[];
   stepMs: number;
 }): Folded {
-  const { open, items, live, stepMs } = options;
+  const { open, live, stepMs } = options;
+  const items = withoutOverlaps(options.items);
   const own = new Set(items.flatMap(({ from, count }) => (count === 1 ? [from] : [])));
   const going = live.map((at) => at.getTime()).filter((at) => !own.has(at));
   const isFreeBetween = (after: number, before: number) => !going.some((at) => after < at && at < before);
@@ -43,7 +44,7 @@ export function foldMissed(options: {
   const begin = open?.from.getTime() ?? -Infinity;
   const later = items.filter(({ to }) => to >= begin).sort((a, b) => a.from - b.from);
   // From the record backwards, so that each joins what is already there.
-  const earlier = items.filter(({ to }) => to < begin).sort((a, b) => b.from - a.from);
+  const earlier = items.flatMap((item) => before(item, begin) ?? []).sort((a, b) => b.from - a.from);
 
   let record = open;
   // The new record that grows at the moment is the last of each list.
@@ -65,7 +66,6 @@ export function foldMissed(options: {
   for (const item of earlier) {
     const current = older.at(-1);
     const next = current?.from ?? record?.from.getTime() ?? Infinity;
-    if (item.to >= next) continue;
     const isSame = (current?.code ?? record?.reason) === item.code;
     const joins = isSame && next - item.to <= stepMs && isFreeBetween(item.to, next);
     if (joins && current !== undefined) {
@@ -78,11 +78,34 @@ export function foldMissed(options: {
   return { grown: record === open ? null : record, fresh };
 }
 
+/** The same moments, each in one item: two processes may report the same ones. */
+function withoutOverlaps(items: readonly Missed[]): Missed[] {
+  let last = -Infinity;
+  return items
+    .toSorted((a, b) => a.from - b.from)
+    .flatMap((item) => {
+      const rest = after(item, last);
+      last = Math.max(last, item.to);
+      return rest ?? [];
+    });
+}
+
 /** The part of evenly spaced moments that is later than `last`; null = none. */
 function after(item: Missed, last: number): Missed | null {
   if (item.from > last) return item;
   if (item.to <= last || item.count <= 1) return null;
-  const stepMs = (item.to - item.from) / (item.count - 1);
+  const stepMs = stepOf(item);
   const known = Math.floor((last - item.from) / stepMs) + 1;
   return { ...item, from: item.from + known * stepMs, count: item.count - known };
 }
+
+/** The part that is earlier than `first`. */
+function before(item: Missed, first: number): Missed | null {
+  if (item.to < first) return item;
+  if (item.from >= first) return null;
+  const stepMs = stepOf(item);
+  const count = Math.ceil((first - item.from) / stepMs);
+  return { ...item, to: item.from + (count - 1) * stepMs, count };
+}
+
+const stepOf = ({ from, to, count }: Missed): number => (to - from) / (count - 1);

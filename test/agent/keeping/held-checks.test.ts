@@ -79,20 +79,86 @@ test('a change of a check repeats no moment; a new schedule and an extra run tak
   expect(held.earliest()).toBe(first + 20_000);
 });
 
-test('what was taken in the name of an earlier process is taken again by the present one', () => {
+test('what was reported as missed in the name of an earlier process is reported again, and no run is made twice', () => {
   const ofAnother = { holder: idOf(77) };
   const held = createHeldChecks();
   held.restore([check(1)], first - 1);
-  // The service did not answer in time. It knows no process of this name any more, so the report of the missed runs is lost.
+  // The service did not answer in time. It leaves the report of the missed runs to whoever was given the check meanwhile.
   expect(held.takeDue(first + 3 * minute)).toMatchObject({ missed: [{ count: 3 }], runs: [{}] });
-  held.apply(answer({ isFirst: true }), [check(1, { ...ofAnother, from: first })]);
+  held.apply(answer({ isFirst: true }), [check(1, { ...ofAnother, from: first + minute })]);
+  // Until then, what is reported ends before them.
+  expect(held.earliest()).toBe(first + minute);
   expect(held.takeDue(first + 3 * minute)).toMatchObject({
-    missed: [{ from: first, count: 3, check: ofAnother }],
-    runs: [{ dueAt: first + 3 * minute, check: ofAnother }],
+    missed: [{ from: first + minute, to: first + 2 * minute, count: 2, check: ofAnother }],
+    runs: [],
   });
-  // An edit for the same holder repeats none.
-  held.apply(answer(), [check(1, { ...ofAnother, from: first })]);
+  expect(held.earliest()).toBe(first + 4 * minute);
+  // A hand-out of the same moments again, then one that knows of them.
+  held.apply(answer(), [check(1, { ...ofAnother, from: first + 2 * minute })]);
+  expect(held.takeDue(first + 3 * minute)).toMatchObject({
+    missed: [{ from: first + 2 * minute, count: 1 }],
+    runs: [],
+  });
+  held.apply(answer(), [check(1, { ...ofAnother, from: first + 3 * minute })]);
   expect(held.takeDue(first + 3 * minute)).toEqual({ missed: [], runs: [] });
+});
+
+test('what was reported as missed is not saved as reported before it is confirmed', () => {
+  const held = createHeldChecks();
+  held.restore([check(1), check(2)], first - 1);
+  held.takeDue(first);
+  expect(held.unsureFrom()).toBe(Infinity);
+  held.takeDue(first + 3 * minute);
+  expect(held.unsureFrom()).toBe(first + minute);
+  // The answer is to another holder, or was asked for before the report was taken.
+  held.confirm(idOf(77), first + 3 * minute);
+  held.confirm(holder, first + minute);
+  expect(held.unsureFrom()).toBe(first + minute);
+  held.confirm(holder, first + 2 * minute);
+  expect(held.unsureFrom()).toBe(Infinity);
+  // A run that was taken, and then could not be made.
+  held.gaveUp(check(1, { holder: idOf(77) }), first + 3 * minute);
+  expect(held.unsureFrom()).toBe(Infinity);
+  held.gaveUp(check(1), first + 3 * minute);
+  held.gaveUp(check(2), first + 2 * minute);
+  expect(held.unsureFrom()).toBe(first + 2 * minute);
+  held.apply(answer({ dropped: [idOf(2)] }), []);
+  expect(held.unsureFrom()).toBe(first + 3 * minute);
+  // However many there are, they are kept as a few.
+  for (let index = 4; index < 40; index++) held.gaveUp(check(1), first + index * minute);
+  held.apply(answer(), [check(1, { from: first })]);
+  expect(held.takeDue(first + 3 * minute).missed).toMatchObject([
+    { from: first + 3 * minute, count: 33 },
+    { count: 1 },
+    { count: 1 },
+    { count: 1 },
+    { from: first + 39 * minute, count: 1 },
+  ]);
+});
+
+test('the process after the next one reports again what the service left to another agent', () => {
+  const held = createHeldChecks();
+  held.restore([check(1)], first - 1);
+  const { missed } = held.takeDue(first + 3 * minute);
+  expect(missed).toMatchObject([{ from: first, count: 3, check: { holder } }]);
+  const savedTo = Math.min(first + 3 * minute, held.unsureFrom() - 1);
+  // It dies without an answer. The service took the check from `holder` after its first moment, and gave it to a third one.
+  const next = createHeldChecks();
+  next.restore(held.all(), savedTo);
+  next.apply(answer({ isFirst: true }), [check(1, { holder: idOf(77), from: first + minute })]);
+  expect(next.takeDue(first + 4 * minute)).toMatchObject({
+    missed: [{ from: first + minute, to: first + 3 * minute, check: { holder: idOf(77) } }],
+    runs: [{ dueAt: first + 4 * minute }],
+  });
+});
+
+test('a report of missed runs names no more moments than the service compares', () => {
+  const held = createHeldChecks();
+  held.restore([check(1)], first - 1);
+  expect(held.takeDue(first + 6_000 * minute).missed).toMatchObject([
+    { from: first, to: first + 4_999 * minute, count: 5_000 },
+    { from: first + 5_000 * minute, to: first + 5_999 * minute, count: 1_000 },
+  ]);
 });
 
 test('what the earlier process had reported is not taken again, and a new schedule begins where it says', () => {
@@ -122,8 +188,9 @@ test('runs that another agent has left are taken, also if they are earlier than 
   own.takeDue(first);
   own.apply(answer(), [check(1, left)]);
   expect(own.earliest()).toBe(left.from);
-  // Once.
+  // Once, as soon as the service has confirmed it.
   own.takeDue(first);
+  own.confirm(holder, first);
   own.apply(answer(), [check(1, left)]);
   expect(own.earliest()).toBe(first + minute);
 });

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createKeptFile } from '../../../src/agent/keeping/kept-file.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createKeptFile, type KeptFile } from '../../../src/agent/keeping/kept-file.ts';
 import { createSaving } from '../../../src/agent/keeping/saving.ts';
 import { keptSample, packedCheck } from './samples.ts';
 
@@ -32,4 +32,42 @@ test('checks that could not be written are written again without another change'
   const next = open('two');
   expect(await next.adopt()).toMatchObject({ checks: kept.checks });
   await next.close();
+});
+
+test('what is reported is written only beside the checks of that time', async () => {
+  const written: string[] = [];
+  let clock = 0;
+  const file = {
+    save: () => {
+      written.push('checks');
+      clock += 100;
+      return Promise.resolve(true);
+    },
+    saveFacts: () => Promise.resolve(written.push('facts') > 0),
+  };
+  const saving = createSaving({
+    file: () => Promise.resolve(file as unknown as KeptFile),
+    kept: () => kept,
+    facts: () => kept,
+    now: () => clock,
+  });
+  vi.useFakeTimers();
+  try {
+    saving.start();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(written).toEqual(['facts']);
+    saving.changed();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(written).toEqual(['facts', 'checks']);
+    // Writing has taken 100 ms, so the checks are written after 2 s at the earliest. One of them has been taken away.
+    saving.changed();
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(written).toEqual(['facts', 'checks']);
+    clock += 2_000;
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(written).toEqual(['facts', 'checks', 'checks', 'facts']);
+  } finally {
+    saving.stop();
+    vi.useRealTimers();
+  }
 });

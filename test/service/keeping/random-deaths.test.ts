@@ -105,7 +105,7 @@ describe.skipIf(courses === 0).each(databases)('agents that die at random: $name
       const save = ({ held, ledger, holders }: Process): void => {
         folder.holders = [...holders];
         folder.checks = held.all();
-        folder.reportedTo = ledger.reportedTo(clock.now(), held.earliest());
+        folder.reportedTo = Math.min(ledger.reportedTo(clock.now(), held.earliest()), held.unsureFrom() - 1);
       };
       const begin = async (): Promise<Process> => {
         const held = createHeldChecks();
@@ -139,6 +139,7 @@ describe.skipIf(courses === 0).each(databases)('agents that die at random: $name
         const isNew = own.cursor === null;
         holders.add(agent.agentId);
         held.apply(told, readAssignments(told.checks).checks);
+        if (!told.hasMore) held.confirm(agent.agentId, reportedTo);
         own.cursor = told.cursor;
         if (!told.hasMore) own.asksUntil = 0;
         if (isNew) save(own);

@@ -73,6 +73,15 @@ describe('foldMissed', () => {
     expect(fold({ open: record(1, 4), items: [missed(3)] })).toEqual({ grown: null, fresh: [] });
   });
 
+  test('items that overlap lose none of their moments', () => {
+    // Two processes of one agent report the same time, before a record that another one has begun.
+    const items = [missed(1, 2), missed(1, 3)];
+    expect(fold({ open: record(6), items })).toEqual({ grown: null, fresh: [[1, 3, 3, false]] });
+    expect(fold({ open: record(6), items: items.toReversed() }).fresh).toEqual([[1, 3, 3, false]]);
+    expect(fold({ open: null, items }).fresh).toEqual([[1, 3, 3, true]]);
+    expect(fold({ open: record(3, 4), items: [missed(1, 6)] })).toEqual({ grown: [1, 6, 6], fresh: [] });
+  });
+
   test('another reason makes another record', () => {
     expect(fold({ open: record(1), items: [missed(2, 2, 'NO_AGENT')] })).toEqual({
       grown: null,
