@@ -107,12 +107,14 @@ export function createAgenticChecks(deps: Deps): AgenticChecks {
     keepRenewing();
   }
 
+  const makeRuns = makeDueRuns(deps);
+  const clearUp = clearUpRuns(deps);
   const loop = createLoop({
     name: 'agentic checks',
     log,
     work: async () => {
-      await makeDueRuns(deps);
-      await clearUpRuns(deps);
+      await makeRuns();
+      await clearUp();
       const limit = concurrency - running.size;
       if (limit <= 0) return everyMs;
       const claim = { limit, token, now: new Date(now()), leaseUntil: leaseUntil() };

@@ -15,6 +15,7 @@ import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
 import { uuidv7 } from '../engine/ids.ts';
+import { lookingFirst } from '../engine/looking-first.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
 import type { Missed } from '../scheduling/fold-missed.ts';
 import { recordMissed } from '../scheduling/record-missed.ts';
@@ -34,12 +35,21 @@ type Deps = { db: Db; now: () => number; partitions: Partitions };
 export const sessionExpiry = (now: number): Date => new Date(now + sessionWaitMs);
 
 /**
- * Queues the runs that are due. While a check's previous run is waiting or active, the new run is recorded as missed.
+ * Returns what queues the runs that are due. While a check's previous run is waiting or active, the new run is recorded as missed.
  */
-export async function makeDueRuns(deps: Deps): Promise<void> {
+export const makeDueRuns = (deps: Deps): (() => Promise<number>) =>
+  lookingFirst(
+    () => lockDueAgentic(deps.db, { now: new Date(deps.now()), limit: 1 }),
+    () => inBatches(deps, makeSome),
+  );
+
+/** Returns how many there were. */
+async function inBatches(deps: Deps, work: (tx: Db, deps: Deps) => Promise<number>): Promise<number> {
   const { db, partitions } = deps;
-  for (;;) {
-    if ((await partitions.withDays(() => db.tx((tx) => makeSome(tx, deps)))) < batch) return;
+  for (let sum = 0; ;) {
+    const done = await partitions.withDays(() => db.tx((tx) => work(tx, deps)));
+    sum += done;
+    if (done < batch) return sum;
   }
 }
 
@@ -106,12 +116,11 @@ async function makeSome(tx: Db, { now, partitions }: Deps): Promise<number> {
 }
 
 /** Cleans up runs that have waited too long, and runs whose replica is gone. */
-export async function clearUpRuns(deps: Deps): Promise<void> {
-  const { db, partitions } = deps;
-  for (;;) {
-    if ((await partitions.withDays(() => db.tx((tx) => clearUpSome(tx, deps)))) < batch) return;
-  }
-}
+export const clearUpRuns = (deps: Deps): (() => Promise<number>) =>
+  lookingFirst(
+    () => lockStaleAgenticRuns(deps.db, { now: new Date(deps.now()), limit: 1 }),
+    () => inBatches(deps, clearUpSome),
+  );
 
 async function clearUpSome(tx: Db, { now, partitions }: Deps): Promise<number> {
   const at = now();

@@ -3,6 +3,7 @@ import type { Log } from '../../log.ts';
 import { forgetDue, lockDueSubjects, putOffDue, saveStates, type AlertSubject } from './state-statements.ts';
 import type { Db } from '../db/database.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
+import { lookingFirst } from '../engine/looking-first.ts';
 import { policyOf } from './policy.ts';
 import { createRaising, raiseAlerts, type AlertingDeps, type Consequence } from './raise-alerts.ts';
 import { step } from './state-machine.ts';
@@ -49,10 +50,9 @@ export function createAlertTimers(options: AlertingDeps & { db: Db; now: () => n
     }
   }
 
-  return createLoop({
-    name: 'alert timers',
-    log,
-    work: async () => {
+  const followAll = lookingFirst(
+    () => lockDueSubjects(db, { now: new Date(options.now()), limit: 1 }),
+    async () => {
       let due = 0;
       try {
         await followDue(batch, ({ length }) => (due = length));
@@ -60,8 +60,13 @@ export function createAlertTimers(options: AlertingDeps & { db: Db; now: () => n
         if (due === 0) throw error;
         await followEach();
       }
-      return due === batch ? 0 : idleMs;
+      return due;
     },
+  );
+  return createLoop({
+    name: 'alert timers',
+    log,
+    work: async () => ((await followAll()) === batch ? 0 : idleMs),
   });
 }
 

@@ -36,7 +36,14 @@ export async function createServiceClock(options: {
   const { db, host, log } = options;
   if (db.kind === 'embedded') return { ...createSteadyClock(host), loop: null };
   const { wall, elapsed, boot } = host;
-  const sleep = () => boot() - elapsed();
+  const sleepNow = () => boot() - elapsed();
+  let seen = { difference: wall() - elapsed(), sleep: sleepNow() };
+  /** The time that the machine has slept. Asking for it is slow, and the time of day passes in that time as well. */
+  const sleep = () => {
+    const difference = wall() - elapsed();
+    if (Math.abs(difference - seen.difference) > sleptMs / 10) seen = { difference, sleep: sleepNow() };
+    return seen.sleep;
+  };
   /** The server's time minus `elapsed`, and the time that the machine had slept, both when it was measured. */
   let anchor: { offset: number; sleep: number } | null = null;
 

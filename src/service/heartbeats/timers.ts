@@ -39,6 +39,10 @@ export function createHeartbeatTimers({ db, now, log }: Deps): Loop {
     // A jump forward is recorded as a time in which the service was away.
     repair: { back: (at) => bringTimersBack(db, at), forward: () => Promise.resolve() },
   });
+  const restMs = (next: Date | null) => {
+    const untilNext = next === null ? longestSleepMs : next.getTime() - now();
+    return Math.min(longestSleepMs, Math.max(shortestSleepMs, untilNext));
+  };
   return createLoop({
     name: 'heartbeats',
     log,
@@ -51,12 +55,11 @@ export function createHeartbeatTimers({ db, now, log }: Deps): Loop {
           await allowForAway(db, away);
           allowedUntil = away.to;
         }
+        const next = await earliestHeartbeat(db);
+        if (next === null || next.getTime() > at) return restMs(next);
         const done = await partitions.withDays(() => db.tx((tx) => endDue(tx, { now: at, partitions })));
-        if (done < batch) break;
+        if (done < batch) return restMs(await earliestHeartbeat(db));
       }
-      const next = await earliestHeartbeat(db);
-      const untilNext = next === null ? longestSleepMs : next.getTime() - now();
-      return Math.min(longestSleepMs, Math.max(shortestSleepMs, untilNext));
     },
   });
 }

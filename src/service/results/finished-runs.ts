@@ -10,6 +10,7 @@ import {
   type LockedRun,
 } from './finished-run-statements.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
+import { lookingFirst } from '../engine/looking-first.ts';
 
 /**
  * Followers of finished runs: alerts, error groups, incidents. A result queues its run in its own transaction, so
@@ -72,10 +73,9 @@ export function createFinishedRuns(options: {
     }
   }
 
-  return createLoop({
-    name: 'finished runs',
-    log,
-    work: async () => {
+  const followSome = lookingFirst(
+    () => take(db, 1),
+    async () => {
       let rows = 0;
       try {
         await db.tx(async (tx) => {
@@ -87,7 +87,12 @@ export function createFinishedRuns(options: {
         if (rows === 0 || isDatabaseDown(error)) throw error;
         await followEach();
       }
-      return rows >= batch ? 0 : idleMs;
+      return rows;
     },
+  );
+  return createLoop({
+    name: 'finished runs',
+    log,
+    work: async () => ((await followSome()) >= batch ? 0 : idleMs),
   });
 }

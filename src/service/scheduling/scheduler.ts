@@ -75,18 +75,23 @@ export function createScheduler({ db, now, adopted = () => 0, log, random }: Sch
     },
   });
 
+  const restMs = (next: Date | null): number => {
+    const untilNext = next === null ? longestSleepMs : next.getTime() - now();
+    return Math.min(longestSleepMs - random() * 100, Math.max(shortestSleepMs, untilNext));
+  };
+
   async function makeDueRuns(): Promise<number> {
     for (;;) {
       // The moment that the watch has repaired for: a jump that the clock adopts after it must not make missed runs.
       const at = await watchClock();
+      // Where agents hold the checks, nothing is due here, and a transaction takes more round trips than a look.
+      const next = await earliestDue(db);
+      if (next === null || next.getTime() > at) return restMs(next);
       const made = await partitions.withDays(() =>
         db.tx((tx) => makeRuns(tx, { now: at, partitions, findPauses })),
       );
-      if (made < batch) break;
+      if (made < batch) return restMs(await earliestDue(db));
     }
-    const next = await earliestDue(db);
-    const untilNext = next === null ? longestSleepMs : next.getTime() - now();
-    return Math.min(longestSleepMs - random() * 100, Math.max(shortestSleepMs, untilNext));
   }
 
   const due = createLoop({ name: 'scheduler', log, work: makeDueRuns });

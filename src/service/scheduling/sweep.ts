@@ -63,6 +63,7 @@ export function createSweep(deps: Deps): Loop {
     // All statements below use the moment of the beat. If the database stops between two of them, the later ones do not
     // take leases for expired that nobody could renew meanwhile.
     const moment = { ...deps, at };
+    if (!(await isAnythingLeft(db))) return everyMs;
     await deleteEndedLogs(db);
     await endUnrunnable(moment);
     await redeliver(moment);
@@ -73,6 +74,14 @@ export function createSweep(deps: Deps): Loop {
   }
 
   return createLoop({ name: 'sweep', log, work: sweep });
+}
+
+/** Runs of checks that agents hold leave nothing to clean up. */
+async function isAnythingLeft(db: Db): Promise<boolean> {
+  const rows = await db.query(
+    'select 1 where exists (select 1 from jobs) or exists (select 1 from run_logs)',
+  );
+  return rows.length > 0;
 }
 
 async function redeliver({ db, at: time, log, partitions }: Moment): Promise<void> {

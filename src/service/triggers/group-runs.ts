@@ -37,8 +37,8 @@ export function createGroupRuns(deps: { db: Db; now: () => number; log: Log }): 
     name: 'group runs',
     log: deps.log,
     work: async () => {
-      if ((await releaseGroupRuns(deps)) === batch) return shortestMs;
-      return (await isSomethingBlocked(deps.db)) ? busyMs : idleMs;
+      if (!(await isSomethingBlocked(deps.db))) return idleMs;
+      return (await releaseGroupRuns(deps)) === batch ? shortestMs : busyMs;
     },
   });
 }
