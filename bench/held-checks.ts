@@ -167,24 +167,22 @@ const [begin = 0] = troubles;
 const end = (troubles.at(-1) ?? 0) + troubleMs;
 const calm = kills ? await lags([[from, begin - 1_000], [Math.min(to, end), to]]) : all; // prettier-ignore
 if (process.env['BENCH_TIMELINE'] !== undefined) {
-  for (let at = from; at < to; at += 10_000) {
-    const part = await lags([[at, Math.min(to, at + 10_000)]]);
+  const show = async (since: number, until: number): Promise<void> => {
+    const { runs, failed, p50, p99, worst } = (await lags([[since, until]])) ?? ({} as Partial<Lags>);
+    const at = ((since - from) / 1000).toFixed(0).padStart(4);
     console.log(
-      `  ${((at - from) / 1000).toFixed(0).padStart(4)} s: ${part?.runs} runs, p50 ${part?.p50?.toFixed(0)} ms, p99 ${part?.p99?.toFixed(0)} ms, worst ${part?.worst?.toFixed(0)} ms`,
+      `  ${at} s: ${runs} runs, ${failed} did not pass, p50 ${p50?.toFixed(0)} ms, p99 ${p99?.toFixed(0)} ms, worst ${worst?.toFixed(0)} ms`,
     );
-  }
+  };
+  for (let at = from; at < to; at += 10_000) await show(at, Math.min(to, at + 10_000));
   for (const at of troubles) console.log(`  killed at ${((at - from) / 1000).toFixed(0)} s`);
-  for (let at = begin - 2_000; at < end; at += 1_000) {
-    const part = await lags([[at, at + 1_000]]);
-    console.log(
-      `  ${((at - from) / 1000).toFixed(1).padStart(4)} s: ${part?.runs} runs, ${part?.failed} failed, p50 ${part?.p50?.toFixed(0)} ms, p99 ${part?.p99?.toFixed(0)} ms, worst ${part?.worst?.toFixed(0)} ms`,
-    );
-  }
-  console.log(await db.query(`select reason->>'code' as code, left(reason->>'message', 120) as message, status, count(*)::int as n, min(started_at) as first, max(started_at) as last from check_results where result_type='FINAL' and status <> 'passed' and started_at >= $1 group by 1,2,3 order by 4 desc limit 10`, [new Date(from)]).catch(String));
-  for (const row of (await db.query<Record<string, unknown>>(`select to_jsonb(check_results) - 'timings' - 'data' as r, extract(epoch from started_at)::float8 * 1000 - ${due} as lag from check_results where result_type='FINAL' and status <> 'missed' and started_at >= $1 and extract(epoch from started_at)::float8 * 1000 - ${due} > 20000 order by random() limit 6`, [new Date(from)]).catch((e) => [{ e: String(e) }])) as Record<string, unknown>[]) console.log(JSON.stringify(row).slice(0, 1500));
-  console.log(JSON.stringify(await db.query(`select status, reason->>'code' as code, left(reason->>'message', 300) as message, count(*)::int as n, min(started_at) as first, max(started_at) as last, min(extract(epoch from started_at)::float8 * 1000 - ${due}) as lag0, max(extract(epoch from started_at)::float8 * 1000 - ${due}) as lag from check_results where result_type <> 'FINAL' and started_at >= $1 group by 1,2,3 order by 4 desc limit 8`, [new Date(from)]), null, 1));
-  console.log(from, JSON.stringify(await db.query(`select id, instance_id, place, has_left, keeps_until, reported_to, last_seen_at from agents order by id`)));
-  console.log(JSON.stringify(await db.query(`select agent_id, epoch, rev, dropped_at is null as held, count(*), min(owed_from) as f, max(owed_from) as t, min(dropped_at) as d, max(dropped_at) as e from kept_checks group by 1,2,3,4 order by rev`)));
+  if (kills) for (let at = begin; at < end; at += 1_000) await show(at, at + 1_000);
+  const reasons = await db.query<{ code: string; count: number; message: string }>(
+    `select reason->>'code' as code, count(*)::integer as count, min(reason->>'message') as message from check_results
+     where result_type = 'FINAL' and status <> 'passed' and started_at >= $1 group by 1 order by 2 desc`,
+    [new Date(from)],
+  );
+  for (const { code, count, message } of reasons) console.log(`  ${count} ${code}, for example: ${message}`);
 }
 await db.close();
 await postgres.stop();

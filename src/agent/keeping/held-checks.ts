@@ -6,8 +6,11 @@ import type { PackedCheck } from './packed.ts';
 
 /** The checks that this agent holds, and when each is due. All moments are by the service's clock. */
 
+/** The agent was not running, or was busy. */
+export type MissedCode = 'NO_AGENT' | 'NOT_CLAIMED';
+
 /** Due moments of one check that nobody has run, evenly spaced. */
-export type MissedRuns = { check: PackedCheck; from: number; to: number; count: number };
+export type MissedRuns = { check: PackedCheck; from: number; to: number; count: number; code: MissedCode };
 
 export type HeldChecks = {
   /** Takes the changes of one answer. Assignments have been validated. */
@@ -45,7 +48,7 @@ type Held = {
   isGone: boolean;
 };
 
-type Range = { from: number; to: number };
+type Range = Pick<MissedRuns, 'from' | 'to' | 'code'>;
 
 /** Checks that were taken away are remembered for this long. */
 const forgetMs = 5_000;
@@ -106,8 +109,8 @@ export function createHeldChecks(): HeldChecks {
     if (!isSameSchedule || check.from < known.toldFrom) return hold(check, check.from);
     const { toldFrom } = known;
     // The service says that these are owed still.
-    for (const { from, to } of known.unsure) {
-      again.push(...outsidePauses(check, { from: Math.max(from, nextDue(check, check.from - 1)), to }));
+    for (const { from, ...range } of known.unsure) {
+      again.push(...outsidePauses(check, { ...range, from: Math.max(from, nextDue(check, check.from - 1)) }));
     }
     // It was held in the name of an earlier process, whose results of runs are taken.
     if (known.check.holder !== check.holder)
@@ -117,14 +120,12 @@ export function createHeldChecks(): HeldChecks {
     const isExtra = check.from > lastPlanned && check.from < known.nextDueAt;
     hold(check, isExtra ? check.from : known.nextDueAt, { toldFrom });
   };
-  const addUnsure = (item: Held | undefined, { from, to }: Range): void => {
+  const addUnsure = (item: Held | undefined, { from, to, code }: Range): void => {
     if (item === undefined) return;
-    const all = [...item.unsure, { from, to }];
-    const whole = {
-      from: Math.min(...all.map((range) => range.from)),
-      to: Math.max(...all.map((range) => range.to)),
-    };
-    item.unsure = all.length > mostRanges ? [whole] : all;
+    const all = [...item.unsure, { from, to, code }];
+    const froms = all.map((range) => range.from);
+    const tos = all.map((range) => range.to);
+    item.unsure = all.length > mostRanges ? [{ from: Math.min(...froms), to: Math.max(...tos), code }] : all;
   };
 
   const isPaused = ({ pauses }: PackedCheck, at: number) =>
@@ -174,8 +175,9 @@ export function createHeldChecks(): HeldChecks {
         item.nextDueAt = plan.nextDueAt;
         queue.add(item);
         if (plan.missed !== null) {
-          missed.push(...outsidePauses(check, plan.missed));
-          addUnsure(item, plan.missed);
+          const range = { ...plan.missed, code: 'NO_AGENT' as const };
+          missed.push(...outsidePauses(check, range));
+          addUnsure(item, range);
         }
         if (plan.run !== null && !isPaused(check, plan.run.dueAt)) {
           runs.push({ check, dueAt: plan.run.dueAt });
@@ -207,7 +209,7 @@ export function createHeldChecks(): HeldChecks {
     },
     gaveUp: ({ checkId, holder }, dueAt) => {
       const item = held.get(checkId);
-      if (item?.check.holder === holder) addUnsure(item, { from: dueAt, to: dueAt });
+      if (item?.check.holder === holder) addUnsure(item, { from: dueAt, to: dueAt, code: 'NOT_CLAIMED' });
     },
     confirm: (holder, reportedTo) => {
       for (const item of held.values()) {
@@ -222,13 +224,13 @@ export function createHeldChecks(): HeldChecks {
     },
   };
 
-  function outsidePauses(check: PackedCheck, { from, to }: { from: number; to: number }): MissedRuns[] {
+  function outsidePauses(check: PackedCheck, { from, to, code }: Range): MissedRuns[] {
     const found: MissedRuns[] = [];
     let current: MissedRuns | null = null;
     for (let at = from; at <= to; at = nextDue(check, at)) {
       if (isPaused(check, at)) current = null;
       else if (current === null || current.count >= mostAtOnce)
-        found.push((current = { check, from: at, to: at, count: 1 }));
+        found.push((current = { check, from: at, to: at, count: 1, code }));
       else {
         current.to = at;
         current.count += 1;

@@ -17,7 +17,7 @@ export type LateRuns = {
 type Late = Due & { key: string; check: PackedCheck; dueAt: number };
 
 const turnMs = 10;
-/** Begun in one turn, if the process is not busy. */
+/** Begun in one turn, if the process is not busy. A busy one begins one for each turn that should have come since the last. */
 const perTurn = 16;
 /** Of the time of the last turn. */
 const busyShare = 0.85;
@@ -25,7 +25,7 @@ const busyShare = 0.85;
 /**
  * The run that is too late first begins first. `until`: when it is. `giveUp`: it has become too late for the run. `spare`: how
  * many may begin now. `mayRun`: false = nothing may begin, or be given up. `busy`: the share of the time since the last call in which
- * the process worked.
+ * the process worked. `clock`: milliseconds of a monotonic clock.
  */
 export function createLateRuns(options: {
   now: () => number;
@@ -35,11 +35,14 @@ export function createLateRuns(options: {
   giveUp: (check: PackedCheck, dueAt: number) => void;
   run: (check: PackedCheck, dueAt: number) => void;
   busy?: () => number;
+  clock?: () => number;
 }): LateRuns {
   const { now, until, mayRun, spare, giveUp, run, busy = createBusy() } = options;
+  const { clock = () => performance.now() } = options;
   const waiting = new Map<string, Late>();
   const queue = createDueQueue<Late>();
   let timer: NodeJS.Timeout | undefined;
+  let lastAt = clock();
 
   const take = (latest: number): Late | null => {
     const item = queue.take(latest);
@@ -50,14 +53,16 @@ export function createLateRuns(options: {
     timer = undefined;
     if (mayRun()) {
       for (let item = take(now()); item !== null; item = take(now())) giveUp(item.check, item.dueAt);
-      // One at least is begun in each turn, or a process that is always busy would begin none.
-      const most = Math.min(busy() > busyShare ? 1 : perTurn, spare());
+      // One at least is begun in each turn, or a process that is always busy would begin none. Its turns are also late.
+      const turns = Math.min(perTurn, Math.max(1, Math.floor((clock() - lastAt) / turnMs)));
+      const most = Math.min(busy() > busyShare ? turns : perTurn, spare());
       for (let begun = 0; begun < most; begun++) {
         const item = take(Infinity);
         if (item === null) break;
         run(item.check, item.dueAt);
       }
     }
+    lastAt = clock();
     plan();
   };
   const plan = (): void => {

@@ -1,11 +1,11 @@
 import { fieldsOf, itemsOf, parsedJson } from '../../json-values.ts';
-import { reasonOf, type ReasonCode } from '../../protocol/reasons.ts';
+import { reasonOf } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
 import { scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
 import { missedGrade } from '../run/grade.ts';
 import { resultOf } from '../run/result.ts';
 import { sequenceIdOf } from './ledger.ts';
-import type { MissedRuns } from './held-checks.ts';
+import type { MissedCode, MissedRuns } from './held-checks.ts';
 import type { PackedCheck } from './packed.ts';
 
 /** Jobs and reports that the agent makes itself, because it holds the checks. */
@@ -49,12 +49,12 @@ function withShared(own: readonly unknown[], shared: readonly unknown[]): unknow
 const messages = {
   NO_AGENT: 'the agent was not running, or could not run checks',
   NOT_CLAIMED: 'the agent was busy and could not begin the run in time',
-} as const satisfies { [code in ReasonCode]?: string };
+} as const satisfies { [code in MissedCode]: string };
 
 /** A report of runs that did not take place. It takes the way of results, so that it is not lost and keeps its order. */
 export function missedReport(
-  { check, from, to, count }: MissedRuns,
-  { code, version, tag }: { code: keyof typeof messages; version: string; tag: string },
+  { check, from, to, count, code }: MissedRuns,
+  { version, tag }: { version: string; tag: string },
 ): Result {
   const iso = (time: number) => new Date(time).toISOString();
   const job = fieldsOf(parsedJson(check.job));

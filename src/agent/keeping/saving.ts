@@ -29,11 +29,14 @@ export function createSaving(options: {
   let notBefore = -Infinity;
   let timer: NodeJS.Timeout | undefined;
   let isBusy = false;
+  /** What was written last beside checks that had not changed since. */
+  let reportedTo: number | null = null;
 
   const save = async (): Promise<void> => {
     const everything = kept();
     if (everything === null) return;
     isDirty = false;
+    ({ reportedTo } = everything);
     const begun = now();
     if (!(await (await file()).save(everything))) isDirty = true;
     notBefore = now() + Math.min(longestMs, (now() - begun) / share);
@@ -44,11 +47,11 @@ export function createSaving(options: {
     isBusy = true;
     try {
       if (isDirty && now() >= notBefore) return await save();
-      // The file may still have a check that was taken away. The agent reports nothing of it any more, so what it says of the
-      // others must not be read as said of that one.
-      if (isDirty) return;
       const current = facts();
-      if (current !== null) await (await file()).saveFacts(current);
+      if (current === null) return;
+      // The file may still have a check that was taken away. That the runs of the others are reported says nothing about its runs.
+      if (!isDirty) ({ reportedTo } = current);
+      await (await file()).saveFacts({ ...current, reportedTo });
     } finally {
       isBusy = false;
     }

@@ -70,12 +70,10 @@ export function createTimetable(options: {
   let late = 0;
   const keyOf = ({ checkId, locationId }: PackedCheck, dueAt: number) => `${checkId} ${locationId} ${dueAt}`;
 
-  const report = (missed: MissedRuns, code: 'NO_AGENT' | 'NOT_CLAIMED'): void => {
+  const report = (missed: MissedRuns): void => {
     // With the first run, because an agent without checks must not load the library of schemas.
     import('./made-jobs.ts')
-      .then(({ missedReport }) =>
-        options.deliver(JSON.stringify(missedReport(missed, { code, version, tag }))),
-      )
+      .then(({ missedReport }) => options.deliver(JSON.stringify(missedReport(missed, { version, tag }))))
       .catch((error: unknown) => options.fault(toError(error), 'runs that were missed are not reported'));
   };
 
@@ -108,7 +106,7 @@ export function createTimetable(options: {
 
   const unmade = (check: PackedCheck, dueAt: number): void => {
     held.gaveUp(check, dueAt);
-    report({ check, from: dueAt, to: dueAt, count: 1 }, 'NOT_CLAIMED');
+    report({ check, from: dueAt, to: dueAt, count: 1, code: 'NOT_CLAIMED' });
   };
 
   /** While a run waited, its check may have been edited, given to this process in its own name, or taken away (null). */
@@ -143,7 +141,7 @@ export function createTimetable(options: {
     const due = held.takeDue(at);
     for (const missed of due.missed) {
       ledger.open(missed.from);
-      report(missed, 'NO_AGENT');
+      report(missed);
     }
     if (due.runs.length === 0) return;
     const isBlocked = options.blocked();

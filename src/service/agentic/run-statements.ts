@@ -120,10 +120,19 @@ export async function lockStaleAgenticRuns(
 ): Promise<StaleRun[]> {
   return tx.query<StaleRun>(
     `select ${columns('r')}, r.state, r.tries, r.cancel_requested as "cancelRequested" from agentic_runs r
-     where (r.state = 'queued' and r.expires_at <= $1) or (r.state = 'running' and r.lease_until <= $1)
+     where ${isStale}
      order by r.due_at, r.id limit $2 for update skip locked`,
     [now, limit],
   );
+}
+
+/** SQL: the run `r` was not started in time, or its replica has died, at `$1`. */
+const isStale = `(r.state = 'queued' and r.expires_at <= $1) or (r.state = 'running' and r.lease_until <= $1)`;
+
+/** Whether there are such runs, also if another replica has locked them. */
+export async function isAnyRunStale(db: Queryable, now: Date): Promise<boolean> {
+  const rows = await db.query(`select 1 from agentic_runs r where ${isStale} limit 1`, [now]);
+  return rows.length > 0;
 }
 
 /** Returns runs to the queue for another replica. */

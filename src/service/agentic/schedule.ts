@@ -1,11 +1,12 @@
 import { planRuns } from '../../protocol/plan-runs.ts';
 import { scheduledRunId } from '../../protocol/schedule.ts';
 import { advanceChecks } from '../scheduling/schedule.ts';
-import { lockDueAgentic } from './statements.ts';
+import { isAnyAgenticDue, lockDueAgentic } from './statements.ts';
 import {
   cancelAgenticRuns,
   endAgenticRuns,
   insertAgenticRuns,
+  isAnyRunStale,
   lockStaleAgenticRuns,
   requeueAgenticRuns,
   type NewAgenticRun,
@@ -35,11 +36,12 @@ type Deps = { db: Db; now: () => number; partitions: Partitions };
 export const sessionExpiry = (now: number): Date => new Date(now + sessionWaitMs);
 
 /**
- * Returns what queues the runs that are due. While a check's previous run is waiting or active, the new run is recorded as missed.
+ * Creates a function that queues the runs that are due. While a check's previous run is waiting or active, the new run is recorded
+ * as missed.
  */
 export const makeDueRuns = (deps: Deps): (() => Promise<number>) =>
   lookingFirst(
-    () => lockDueAgentic(deps.db, { now: new Date(deps.now()), limit: 1 }),
+    () => isAnyAgenticDue(deps.db, new Date(deps.now())),
     () => inBatches(deps, makeSome),
   );
 
@@ -118,7 +120,7 @@ async function makeSome(tx: Db, { now, partitions }: Deps): Promise<number> {
 /** Cleans up runs that have waited too long, and runs whose replica is gone. */
 export const clearUpRuns = (deps: Deps): (() => Promise<number>) =>
   lookingFirst(
-    () => lockStaleAgenticRuns(deps.db, { now: new Date(deps.now()), limit: 1 }),
+    () => isAnyRunStale(deps.db, new Date(deps.now())),
     () => inBatches(deps, clearUpSome),
   );
 

@@ -25,10 +25,19 @@ export async function lockDueAgentic(
     `select c.id, c.account_id as "accountId", c.tags || coalesce(g.tags, '{}') as tags,
        g.activated is not false as "isOn", c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
        c.next_due_at as "nextDueAt"
-     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type in ${runByService}
+     from ${checksWithGroups} where ${isDue}
      order by c.next_due_at limit $2 for no key update of c skip locked`,
     [now, limit],
   );
+}
+
+/** SQL: the check `c` is due at `$1`. */
+const isDue = `c.activated and c.next_due_at <= $1 and c.check_type in ${runByService}`;
+
+/** Whether any agentic check is due, also if another replica has locked it. */
+export async function isAnyAgenticDue(db: Queryable, now: Date): Promise<boolean> {
+  const rows = await db.query(`select 1 from checks c where ${isDue} limit 1`, [now]);
+  return rows.length > 0;
 }
 
 /** One step of a script, in the form of a tool call. */

@@ -209,8 +209,15 @@ export async function recordKeptMissed(
   return verdicts;
 }
 
-/** Writes what must be known of runs that have had an attempt and go on. */
-export async function insertKeptJobs(tx: Queryable, jobs: readonly LockedJob[]): Promise<void> {
+/**
+ * Writes what must be known of runs that have had an attempt and go on. `agentId`: who has reported it, and goes on with it. If that
+ * agent continues another one, the attempt may have been made in the name of that one.
+ */
+export async function insertKeptJobs(
+  tx: Queryable,
+  jobs: readonly LockedJob[],
+  agentId: string,
+): Promise<void> {
   if (jobs.length === 0) return;
   const intervals = await tx.query<{ id: string; seconds: number }>(
     'select id, interval_seconds as seconds from checks where id = any($1::uuid[])',
@@ -222,7 +229,7 @@ export async function insertKeptJobs(tx: Queryable, jobs: readonly LockedJob[]):
        due_at, not_before, expires_at, claim_window_seconds, attempt, first_attempt_at, lease_token, agent_id, reported)
      select j.id, j."accountId", j."checkId", j."runId", j."sequenceId", j."locationId", j."runLocation", j."checkType",
        j.lane, 'kept', j."dueAt", j."dueAt", j."dueAt", j."window", j.attempt, j."firstAttemptAt", j."leaseToken",
-       j."leaseToken", j.reported
+       coalesce((select a.id from agents a where a.id = $2::uuid and a.location_id = j."locationId"), j."leaseToken"), j.reported
      from jsonb_to_recordset($1::jsonb) as j (id uuid, "accountId" uuid, "checkId" uuid, "runId" uuid,
        "sequenceId" uuid, "locationId" uuid, "runLocation" text, "checkType" text, lane text, "dueAt" timestamptz,
        "window" double precision, attempt integer, "firstAttemptAt" timestamptz, "leaseToken" uuid, reported text[])
@@ -235,6 +242,7 @@ export async function insertKeptJobs(tx: Queryable, jobs: readonly LockedJob[]):
           window: windows.get(job.checkId) ?? null,
         })),
       ),
+      uuidPattern.test(agentId) ? agentId : null,
     ],
   );
 }

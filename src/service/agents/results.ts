@@ -39,7 +39,7 @@ type Deps = {
   /** Days that results are kept; absent = the default. */
   resultDays?: number | undefined;
 };
-type From = Pick<AgentLocation, 'locationId' | 'accountId' | 'slugName'>;
+type From = Pick<AgentLocation, 'locationId' | 'accountId' | 'slugName'> & { agentId: string };
 
 /** Limits of results and bytes per transaction, so that it does not block the embedded database. */
 const chunkItems = 100;
@@ -169,7 +169,7 @@ async function storeInTransaction(
   partitions.check([...stored.map(({ startedAt }) => startedAt), now()]);
   const states = [...live.values()];
   await correctMissed(tx, { late: lateRunsOf(states), now: now(), partitions });
-  await write(tx, { stored, states, now: new Date(now()) });
+  await write(tx, { stored, states, agentId: from.agentId, now: new Date(now()) });
   return [...answers, ...others];
 }
 
@@ -181,7 +181,12 @@ const lateRunsOf = (states: readonly JobState[]): LateRun[] =>
 
 async function write(
   tx: Db,
-  { stored, states, now }: { stored: ResultToStore[]; states: JobState[]; now: Date },
+  {
+    stored,
+    states,
+    agentId,
+    now,
+  }: { stored: ResultToStore[]; states: JobState[]; agentId: string; now: Date },
 ): Promise<void> {
   if (stored.length === 0) return;
   // An agent that was cut off may send runs in any order; what follows them expects the oldest first.
@@ -206,6 +211,7 @@ async function write(
   await insertKeptJobs(
     tx,
     going.filter(({ isNew }) => isNew),
+    agentId,
   );
   await updateStatuses(tx, stored, now);
   const runIds = new Map(changed.map(({ job }) => [job.id, job.runId]));

@@ -108,8 +108,8 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
     route('hello', (body, { location }) => hello(parts, location, body));
     route('claim', (body, call) => claimJobs(parts, call, body));
     route('renew', (body, { location }) => renew(parts, location, body));
-    route('results', async ({ results }, { location }) => ({
-      items: await storeResults(parts, location, results),
+    route('results', async ({ agentId, results }, { location }) => ({
+      items: await storeResults(parts, { ...location, agentId }, results),
     }));
     route('release', async (release, { location, request }) => {
       const { jobId } = request.params as { jobId: string }; // the path has this parameter

@@ -1,6 +1,13 @@
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { forgetDue, lockDueSubjects, putOffDue, saveStates, type AlertSubject } from './state-statements.ts';
+import {
+  forgetDue,
+  isAnySubjectDue,
+  lockDueSubjects,
+  putOffDue,
+  saveStates,
+  type AlertSubject,
+} from './state-statements.ts';
 import type { Db } from '../db/database.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
 import { lookingFirst } from '../engine/looking-first.ts';
@@ -51,7 +58,7 @@ export function createAlertTimers(options: AlertingDeps & { db: Db; now: () => n
   }
 
   const followAll = lookingFirst(
-    () => lockDueSubjects(db, { now: new Date(options.now()), limit: 1 }),
+    () => isAnySubjectDue(db, new Date(options.now())),
     async () => {
       let due = 0;
       try {

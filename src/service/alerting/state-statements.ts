@@ -124,6 +124,15 @@ const awaitsRuns = `s.last_learned_at - s.last_run_at > interval '2 minutes' and
   where k.check_id = s.check_id and k.dropped_at is null and coalesce(h.reported_to < s.due_at, true))
   or exists (select 1 from finished_runs f where f.check_id = s.check_id))`;
 
+/** Whether lockDueSubjects may find any, also if another replica has locked them. */
+export async function isAnySubjectDue(db: Queryable, now: Date): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from alert_states s where s.due_at <= $1 and (${awaitsRuns}) is not true limit 1`,
+    [now],
+  );
+  return rows.length > 0;
+}
+
 /** Locks and reads checks with a due alert or reminder; skips those that another replica has locked. */
 export async function lockDueSubjects(
   tx: Queryable,

@@ -1,17 +1,17 @@
 /**
- * Work of a loop that mostly finds nothing to do. A transaction that finds nothing takes three round trips to the database, and a look
- * outside of it takes one. While there is work, nobody looks.
+ * Work of a loop that mostly finds nothing to do. A transaction that finds nothing takes three round trips to the database, and one
+ * statement outside of it takes one. While there is work, it is done without asking.
  *
- * `look` returns something if there may be work, for example rows that it has locked for the duration of its statement. `work` returns
- * how much it has done; whether there still is work is its own business, since the rows may be gone.
+ * `isAny` says whether there may be work. It must not lock what `work` locks with `skip locked`: it would hide rows from another replica.
+ * `work` returns how much it has done.
  */
 export function lookingFirst(
-  look: () => Promise<readonly unknown[]>,
+  isAny: () => Promise<boolean>,
   work: () => Promise<number>,
 ): () => Promise<number> {
   let wasIdle = false;
   return async () => {
-    if (wasIdle && (await look()).length === 0) return 0;
+    if (wasIdle && !(await isAny())) return 0;
     wasIdle = false;
     const done = await work();
     wasIdle = done === 0;

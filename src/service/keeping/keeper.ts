@@ -26,7 +26,7 @@ import {
   touchChecks,
   type KeepingAgent,
 } from './statements.ts';
-import { recordOwedBefore, requeueKeptJobs } from './take-back.ts';
+import { recordOwedBefore, requeueForgottenJobs, requeueKeptJobs } from './take-back.ts';
 
 /**
  * Hands the checks of each location out to its agents, and takes those of dead agents back. Any number of replicas may
@@ -94,6 +94,7 @@ export function createKeeper(deps: KeeperDeps): Loop {
     cleanedAt = at;
     await deleteDropped(db, new Date(at - formerMs));
     await markStalePauses(db, at);
+    await requeueForgottenJobs(db, at);
     await refreshBehind(db, new Date(at - dayMs));
   }
 

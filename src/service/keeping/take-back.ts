@@ -128,13 +128,28 @@ export async function requeueKeptJobs(
   tx: Db,
   { agentIds, now }: { agentIds: readonly string[]; now: Date },
 ): Promise<void> {
-  if (agentIds.length === 0) return;
-  const rows = await tx.query<{ locationId: string }>(
+  if (agentIds.length > 0) await requeue(tx, 'agent_id = any($2::uuid[])', [now, [...agentIds]]);
+}
+
+/** No run goes on for longer after its first attempt: strategies end after ten minutes. */
+const longestRunMs = 30 * 60_000;
+
+/**
+ * The same for runs that no agent goes on with: a process delivered the first attempt of an earlier one, which died in the middle
+ * of the run.
+ */
+export async function requeueForgottenJobs(db: Db, now: number): Promise<void> {
+  await requeue(db, 'first_attempt_at < $2', [new Date(now), new Date(now - longestRunMs)]);
+}
+
+/** `$1`: now. */
+async function requeue(db: Db, which: string, values: readonly [now: Date, other: unknown]): Promise<void> {
+  const rows = await db.query<{ locationId: string }>(
     `update jobs set state = 'queued', past_tokens = past_tokens || lease_token, lease_token = null, agent_id = null,
-       not_before = $2, expires_at = $2::timestamptz + make_interval(secs => claim_window_seconds)
-     where id in (select id from jobs where state = 'kept' and agent_id = any($1::uuid[]) order by id for update)
+       not_before = $1, expires_at = $1::timestamptz + make_interval(secs => claim_window_seconds)
+     where id in (select id from jobs where state = 'kept' and ${which} order by id for update)
      returning location_id as "locationId"`,
-    [[...agentIds], now],
+    [...values],
   );
-  for (const id of new Set(rows.map(({ locationId }) => locationId))) await tx.notify(jobsChannel, id);
+  for (const id of new Set(rows.map(({ locationId }) => locationId))) await db.notify(jobsChannel, id);
 }

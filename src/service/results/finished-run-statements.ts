@@ -67,6 +67,12 @@ const ended = (f: string) => `(${f}.not_before is null or ${f}.not_before <= $2)
   select 1 from finished_runs p where p.check_id = ${f}.check_id and p.id < ${f}.id and p.not_before > $2) and not exists (
   select 1 from jobs j where j.check_id = ${f}.check_id and j.run_id = ${f}.run_id and j.state <> 'abandoned')`;
 
+/** Whether there are runs that have finished at all locations, also if another replica has locked them. */
+export async function isAnyRunFinished(db: Queryable, now: Date): Promise<boolean> {
+  const rows = await db.query(`select 1 from finished_runs f where ${ended('f')} limit $1`, [1, now]);
+  return rows.length > 0;
+}
+
 /**
  * Locks the oldest runs that have finished at all locations, complete, at most `limit`. Runs with a job left at any
  * location are excluded. One replica at a time processes the runs of a check: the one that holds its oldest row.

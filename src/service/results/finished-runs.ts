@@ -4,6 +4,7 @@ import type { Db } from '../db/database.ts';
 import { isDatabaseDown } from '../db/trouble.ts';
 import {
   forgetFinishedRuns,
+  isAnyRunFinished,
   lockFinishedRuns,
   postponeFinishedRuns,
   type FinishedRun,
@@ -74,7 +75,7 @@ export function createFinishedRuns(options: {
   }
 
   const followSome = lookingFirst(
-    () => take(db, 1),
+    () => isAnyRunFinished(db, new Date(now())),
     async () => {
       let rows = 0;
       try {

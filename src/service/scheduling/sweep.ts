@@ -76,7 +76,7 @@ export function createSweep(deps: Deps): Loop {
   return createLoop({ name: 'sweep', log, work: sweep });
 }
 
-/** Runs of checks that agents hold leave nothing to clean up. */
+/** Most runs of checks that agents hold have no job. */
 async function isAnythingLeft(db: Db): Promise<boolean> {
   const rows = await db.query(
     'select 1 where exists (select 1 from jobs) or exists (select 1 from run_logs)',

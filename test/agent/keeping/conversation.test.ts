@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { RunningTools } from '../../../src/agent/claiming/intake.ts';
 import { createKeeping } from '../../../src/agent/keeping/keeping.ts';
 import { createServiceClient } from '../../../src/agent/link/client.ts';
 import type { Session } from '../../../src/agent/link/session.ts';
@@ -119,10 +120,13 @@ async function talk(
     apiKey: 'pl_key',
     continueMs: 86_400_000,
     lanes: createLanes({ uptime: 4 }),
-    load: () => {
-      runs += 1;
-      return Promise.reject(new Error('nothing runs in these tests'));
-    },
+    load: () =>
+      Promise.resolve({
+        parseJob: () => {
+          runs += 1;
+          throw new Error('nothing runs in these tests');
+        },
+      } as unknown as RunningTools), // nothing else is used before
     available: () => ({ runtimes: [], engines: [] }) as never, // nothing is due
     deliver: () => Promise.resolve(),
     condition: () => ({ guards: [], outbox: { results: 0, bytes: 0, oldestSeconds: 0 } }),

@@ -235,7 +235,7 @@ test('the watermark stays before the first open run', () => {
 test('results as they are sent are recognised by the process that made them', () => {
   const tag = createTag();
   const missed = { check: check(1), from: first, to: first, count: 1 };
-  const report = missedReport(missed, { code: 'NO_AGENT', version: '1.2.3', tag });
+  const report = missedReport({ ...missed, code: 'NO_AGENT' }, { version: '1.2.3', tag });
   const payload = Buffer.from(JSON.stringify(report));
   expect(settledMoment(payload, tag)).toBe(first);
   expect(settledMoment(payload, createTag())).toBeNull();

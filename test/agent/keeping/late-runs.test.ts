@@ -6,7 +6,9 @@ import { packedCheck } from './samples.ts';
 
 const check = (checkId: string, job = '{}') => packedCheck({ checkId, job });
 
-function begun(options: { spare?: number; busy?: () => number; mayRun?: () => boolean } = {}) {
+function begun(
+  options: { spare?: number; busy?: () => number; mayRun?: () => boolean; clock?: () => number } = {},
+) {
   const runs: string[] = [];
   const given: number[] = [];
   const late = createLateRuns({
@@ -16,6 +18,7 @@ function begun(options: { spare?: number; busy?: () => number; mayRun?: () => bo
     mayRun: options.mayRun ?? (() => true),
     spare: () => options.spare ?? 1_000,
     busy: options.busy ?? (() => 0),
+    clock: options.clock ?? (() => 0),
     giveUp: (_check, dueAt) => given.push(dueAt),
     run: ({ checkId, job }, dueAt) => runs.push(`${checkId} ${dueAt} ${job}`),
   });
@@ -53,6 +56,26 @@ test('a busy process begins one in each turn, and what was cleared is not begun'
   for (let index = 0; index < 100; index++) late.add(check('50'), index);
   await expect.poll(() => turns).toBe(4);
   expect(runs).toHaveLength(3);
+});
+
+test('a busy process whose turns are late begins as many as if they were not, up to a limit', async () => {
+  const counts: number[] = [];
+  const passed = [10, 10, 39, 5_000, 10];
+  let now = 0;
+  const { runs, late } = begun({
+    // Asked once at the beginning of each turn.
+    mayRun: () => {
+      now += passed[counts.length] ?? 0;
+      if (counts.length <= passed.length) counts.push(runs.length);
+      return counts.length <= passed.length;
+    },
+    busy: () => 1,
+    clock: () => now,
+  });
+  for (let index = 0; index < 100; index++) late.add(check('50'), index);
+  await expect.poll(() => counts).toHaveLength(6);
+  late.clear();
+  expect(counts).toEqual([0, 1, 2, 5, 21, 22]);
 });
 
 test('runs for which it is too late are given up, as soon as the agent may run anything', async () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createKeptFile, type KeptFile } from '../../../src/agent/keeping/kept-file.ts';
+import { createKeptFile, type KeptFacts, type KeptFile } from '../../../src/agent/keeping/kept-file.ts';
 import { createSaving } from '../../../src/agent/keeping/saving.ts';
 import { keptSample, packedCheck } from './samples.ts';
 
@@ -37,35 +37,39 @@ test('checks that could not be written are written again without another change'
 test('what is reported is written only beside the checks of that time', async () => {
   const written: string[] = [];
   let clock = 0;
+  let reportedTo = 1;
   const file = {
     save: () => {
-      written.push('checks');
+      written.push(`checks ${reportedTo}`);
       clock += 100;
       return Promise.resolve(true);
     },
-    saveFacts: () => Promise.resolve(written.push('facts') > 0),
+    saveFacts: (facts: KeptFacts) => Promise.resolve(written.push(`facts ${facts.reportedTo}`) > 0),
   };
   const saving = createSaving({
     file: () => Promise.resolve(file as unknown as KeptFile),
-    kept: () => kept,
-    facts: () => kept,
+    kept: () => ({ ...kept, reportedTo }),
+    facts: () => ({ ...kept, reportedTo }),
     now: () => clock,
   });
   vi.useFakeTimers();
   try {
     saving.start();
     await vi.advanceTimersByTimeAsync(2_000);
-    expect(written).toEqual(['facts']);
+    expect(written.splice(0)).toEqual(['facts 1']);
     saving.changed();
+    reportedTo = 2;
     await vi.advanceTimersByTimeAsync(2_000);
-    expect(written).toEqual(['facts', 'checks']);
+    expect(written.splice(0)).toEqual(['checks 2']);
     // Writing has taken 100 ms, so the checks are written after 2 s at the earliest. One of them has been taken away.
     saving.changed();
+    reportedTo = 3;
     await vi.advanceTimersByTimeAsync(4_000);
-    expect(written).toEqual(['facts', 'checks']);
+    expect(written.splice(0)).toEqual(['facts 2', 'facts 2']);
     clock += 2_000;
+    reportedTo = 4;
     await vi.advanceTimersByTimeAsync(4_000);
-    expect(written).toEqual(['facts', 'checks', 'checks', 'facts']);
+    expect(written.splice(0)).toEqual(['checks 4', 'facts 4']);
   } finally {
     saving.stop();
     vi.useRealTimers();

@@ -132,6 +132,39 @@ test('a moment that is being run is not taken again when the check comes with an
   expect(jobs).toHaveLength(1);
 });
 
+test('a late run that is given up is reported in the name in which the check is held by then', async () => {
+  const { held, timetable: own, reports, block, at } = bench();
+  held.restore([check()], start - 1);
+  at(30_000);
+  own.runDue();
+  block(true);
+  held.apply(answer(), [check({ holder: 'second' })]);
+  at(61_000);
+  await expect.poll(() => reports.length).toBe(1);
+  expect(reports[0]).toMatchObject({
+    status: 'missed',
+    leaseToken: 'second',
+    reason: { code: 'NOT_CLAIMED' },
+    dueAt: new Date(start).toISOString(),
+  });
+});
+
+test('a run that was given up in another name is reported again, with its reason', async () => {
+  const { held, timetable: own, reports, block } = bench();
+  held.restore([check()], start - 1);
+  block(true);
+  own.runDue();
+  await expect.poll(() => reports.length).toBe(1);
+  expect(reports[0]).toMatchObject({ leaseToken: 'first', reason: { code: 'NOT_CLAIMED' } });
+  expect(held.unsureFrom()).toBe(start);
+  held.apply(answer(), [check({ holder: 'second' })]);
+  own.runDue();
+  await expect.poll(() => reports.length).toBe(2);
+  expect(reports[1]).toMatchObject({ leaseToken: 'second', reason: { code: 'NOT_CLAIMED' } });
+  held.confirm('second', start);
+  expect(held.unsureFrom()).toBe(Infinity);
+});
+
 test('late runs that wait at the end stay open', async () => {
   const { held, ledger, timetable: own, jobs, release, at } = bench();
   held.apply(answer(), [check()]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { requeueForgottenJobs } from '../../../src/service/keeping/take-back.ts';
 import { addCheck, addLocation, createClock, encryption } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
 import { keepingBench, keptResult } from './keeping-bench.ts';
@@ -324,6 +325,36 @@ describe.each(databases)('assignments: $name', (database) => {
       expect(await jobs()).toEqual([{ state: 'queued', attempt: 2 }]);
       const other = await current().connect();
       expect(await other.claim()).toMatchObject([{ checkId: id, attempt: 2 }]);
+    });
+
+    it('a run that was begun in the name of an earlier process goes on when the one that made it dies', async () => {
+      const id = await add();
+      const dead = await connected();
+      const check = dead.held.get(id);
+      if (check === undefined) throw new Error('not held');
+      await pass(first - clock.now() + 1_000, [dead]);
+      // The next process makes the run that its data folder owes, before the service has told it its own name of the check.
+      const next = await connected([dead.agentId]);
+      const result = keptResult(check, first, { resultType: 'ATTEMPT', status: 'failed', hasFailures: true });
+      expect(await next.report(result)).toMatchObject([{ outcome: 'stored' }]);
+      await next.renewHeld({ isLeaving: true });
+      await current().handOut();
+      expect(await jobs()).toEqual([{ state: 'queued', attempt: 2 }]);
+    });
+
+    it('a run that nobody goes on with is made by another agent', async () => {
+      const id = await add();
+      const agent = await connected();
+      const check = agent.held.get(id);
+      if (check === undefined) throw new Error('not held');
+      await pass(first - clock.now() + 1_000, [agent]);
+      // It was left in the data folder of a process that died between two attempts. The next one only delivers it.
+      const result = keptResult(check, first, { resultType: 'ATTEMPT', status: 'failed', hasFailures: true });
+      await agent.report(result);
+      await requeueForgottenJobs(current().db, clock.now() + 29 * minute);
+      expect(await jobs()).toEqual([{ state: 'kept', attempt: 2 }]);
+      await requeueForgottenJobs(current().db, clock.now() + 31 * minute);
+      expect(await jobs()).toEqual([{ state: 'queued', attempt: 2 }]);
     });
 
     it('a holder reports what it did not run; moments with a result are left out', async () => {

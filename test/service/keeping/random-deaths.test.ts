@@ -238,8 +238,7 @@ describe.skipIf(courses === 0).each(databases)('agents that die at random: $name
   });
 });
 
-const reportOf = (missed: MissedRuns) =>
-  missedReport(missed, { code: 'NO_AGENT', version: '1.2.3', tag: createTag() });
+const reportOf = (missed: MissedRuns) => missedReport(missed, { version: '1.2.3', tag: createTag() });
 const timesAt = (at: number) => ({
   startedAt: new Date(at).toISOString(),
   stoppedAt: new Date(at + 20).toISOString(),
