@@ -28,6 +28,7 @@ import { createLoop, type Loop } from './engine/loop.ts';
 import { createScheduler } from './scheduling/scheduler.ts';
 import { createKeeper } from './keeping/keeper.ts';
 import { releaseEverything } from './keeping/release.ts';
+import { requeueForgottenJobs } from './keeping/take-back.ts';
 import { handleSubscriberMails, mailMaintenanceEvents } from './public-pages/subscriber-mails.ts';
 import { createGroupRuns } from './triggers/group-runs.ts';
 
@@ -127,11 +128,13 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
 function createKeeping({ db, now, log, config }: Deps): Pick<Loop, 'start' | 'stop'> {
   const parts = { db, now, log, partitions: createPartitions(db) };
   if (config.assignments !== false) return createKeeper(parts);
+  const since = now();
   return createLoop({
     name: 'keeper',
     log,
     work: async () => {
       await releaseEverything(parts);
+      await requeueForgottenJobs(db, { now: now(), since });
       return releaseEveryMs;
     },
   });

@@ -254,11 +254,7 @@ export function createKeeping(options: {
       contact.restore(kept.heardAt);
       held.restore(kept.checks, kept.reportedTo);
       saving.changed();
-      const told = kept.reportedTo === null ? null : new Date(kept.reportedTo).toISOString();
-      log.info(
-        { checks: held.size(), reportedTo: told },
-        'continues the checks of an earlier agent on this data folder',
-      );
+      log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');
     },
     start: () => {
       if (held.size() > 0) askFirst.begin();

@@ -17,8 +17,10 @@ export type LateRuns = {
 type Late = Due & { key: string; check: PackedCheck; dueAt: number };
 
 const turnMs = 10;
-/** Begun in one turn, if the process is not busy. A busy one begins one for each turn that should have come since the last. */
+/** Begun in one turn, if the process is not busy. */
 const perTurn = 16;
+/** A busy one begins one for each turn that should have come since the last, and not more than this. */
+const perBusyTurn = 4;
 /** Of the time of the last turn. */
 const busyShare = 0.85;
 
@@ -54,7 +56,7 @@ export function createLateRuns(options: {
     if (mayRun()) {
       for (let item = take(now()); item !== null; item = take(now())) giveUp(item.check, item.dueAt);
       // One at least is begun in each turn, or a process that is always busy would begin none. Its turns are also late.
-      const turns = Math.min(perTurn, Math.max(1, Math.floor((clock() - lastAt) / turnMs)));
+      const turns = Math.min(perBusyTurn, Math.max(1, Math.floor((clock() - lastAt) / turnMs)));
       const most = Math.min(busy() > busyShare ? turns : perTurn, spare());
       for (let begun = 0; begun < most; begun++) {
         const item = take(Infinity);
@@ -62,11 +64,12 @@ export function createLateRuns(options: {
         run(item.check, item.dueAt);
       }
     }
-    lastAt = clock();
     plan();
   };
   const plan = (): void => {
-    if (waiting.size > 0) timer ??= setTimeout(turn, turnMs);
+    if (waiting.size === 0 || timer !== undefined) return;
+    lastAt = clock();
+    timer = setTimeout(turn, turnMs);
   };
 
   return {

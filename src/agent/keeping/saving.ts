@@ -36,9 +36,9 @@ export function createSaving(options: {
     const everything = kept();
     if (everything === null) return;
     isDirty = false;
-    ({ reportedTo } = everything);
     const begun = now();
-    if (!(await (await file()).save(everything))) isDirty = true;
+    if (await (await file()).save(everything)) ({ reportedTo } = everything);
+    else isDirty = true;
     notBefore = now() + Math.min(longestMs, (now() - begun) / share);
   };
 

@@ -210,13 +210,13 @@ export async function recordKeptMissed(
 }
 
 /**
- * Writes what must be known of runs that have had an attempt and go on. `agentId`: who has reported it, and goes on with it. If that
- * agent continues another one, the attempt may have been made in the name of that one.
+ * Writes what must be known of runs that have had an attempt and go on. They belong to the agent in whose name the attempt was made,
+ * while it lives; then to the one that has reported it (`agentId`), which may have made it in the name of its predecessor.
  */
 export async function insertKeptJobs(
   tx: Queryable,
   jobs: readonly LockedJob[],
-  agentId: string,
+  { agentId, now }: { agentId: string; now: Date },
 ): Promise<void> {
   if (jobs.length === 0) return;
   const intervals = await tx.query<{ id: string; seconds: number }>(
@@ -228,8 +228,12 @@ export async function insertKeptJobs(
     `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, check_type, lane, state,
        due_at, not_before, expires_at, claim_window_seconds, attempt, first_attempt_at, lease_token, agent_id, reported)
      select j.id, j."accountId", j."checkId", j."runId", j."sequenceId", j."locationId", j."runLocation", j."checkType",
-       j.lane, 'kept', j."dueAt", j."dueAt", j."dueAt", j."window", j.attempt, j."firstAttemptAt", j."leaseToken",
-       coalesce((select a.id from agents a where a.id = $2::uuid and a.location_id = j."locationId"), j."leaseToken"), j.reported
+       j.lane, 'kept', j."dueAt", $3, j."dueAt", j."window", j.attempt, j."firstAttemptAt", j."leaseToken",
+       coalesce(
+         (select h.id from agents h where h.id = j."leaseToken" and h.keeps_until > $3 and not h.has_left),
+         (select a.id from agents a where a.id = $2::uuid and a.location_id = j."locationId"),
+         j."leaseToken"),
+       j.reported
      from jsonb_to_recordset($1::jsonb) as j (id uuid, "accountId" uuid, "checkId" uuid, "runId" uuid,
        "sequenceId" uuid, "locationId" uuid, "runLocation" text, "checkType" text, lane text, "dueAt" timestamptz,
        "window" double precision, attempt integer, "firstAttemptAt" timestamptz, "leaseToken" uuid, reported text[])
@@ -243,6 +247,7 @@ export async function insertKeptJobs(
         })),
       ),
       uuidPattern.test(agentId) ? agentId : null,
+      now,
     ],
   );
 }

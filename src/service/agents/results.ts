@@ -211,7 +211,7 @@ async function write(
   await insertKeptJobs(
     tx,
     going.filter(({ isNew }) => isNew),
-    agentId,
+    { agentId, now },
   );
   await updateStatuses(tx, stored, now);
   const runIds = new Map(changed.map(({ job }) => [job.id, job.runId]));

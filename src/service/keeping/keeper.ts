@@ -94,7 +94,7 @@ export function createKeeper(deps: KeeperDeps): Loop {
     cleanedAt = at;
     await deleteDropped(db, new Date(at - formerMs));
     await markStalePauses(db, at);
-    await requeueForgottenJobs(db, at);
+    await requeueForgottenJobs(db, { now: at, since });
     await refreshBehind(db, new Date(at - dayMs));
   }
 

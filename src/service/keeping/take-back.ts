@@ -131,15 +131,21 @@ export async function requeueKeptJobs(
   if (agentIds.length > 0) await requeue(tx, 'agent_id = any($2::uuid[])', [now, [...agentIds]]);
 }
 
-/** No run goes on for longer after its first attempt: strategies end after ten minutes. */
+/** The deadline of a run, with all its attempts, is earlier. */
 const longestRunMs = 30 * 60_000;
+const forgottenAtOnce = 500;
 
 /**
- * The same for runs that no agent goes on with: a process delivered the first attempt of an earlier one, which died in the middle
- * of the run.
+ * The same for runs whose first attempt was reported long ago, and which nobody continues: a process delivered what a dead one had
+ * left. `since`: from when on the service has been there without interruption. Before, agents could not report how such runs ended.
  */
-export async function requeueForgottenJobs(db: Db, now: number): Promise<void> {
-  await requeue(db, 'first_attempt_at < $2', [new Date(now), new Date(now - longestRunMs)]);
+export async function requeueForgottenJobs(
+  db: Db,
+  { now, since }: { now: number; since: number },
+): Promise<void> {
+  if (now - since < longestRunMs) return;
+  const oldest = `id in (select id from jobs where state = 'kept' and not_before < $2 order by not_before limit ${forgottenAtOnce})`;
+  await requeue(db, oldest, [new Date(now), new Date(now - longestRunMs)]);
 }
 
 /** `$1`: now. */

@@ -38,10 +38,12 @@ test('what is reported is written only beside the checks of that time', async ()
   const written: string[] = [];
   let clock = 0;
   let reportedTo = 1;
+  let isFull = false;
   const file = {
     save: () => {
-      written.push(`checks ${reportedTo}`);
       clock += 100;
+      if (isFull) return Promise.resolve(false);
+      written.push(`checks ${reportedTo}`);
       return Promise.resolve(true);
     },
     saveFacts: (facts: KeptFacts) => Promise.resolve(written.push(`facts ${facts.reportedTo}`) > 0),
@@ -70,6 +72,13 @@ test('what is reported is written only beside the checks of that time', async ()
     reportedTo = 4;
     await vi.advanceTimersByTimeAsync(4_000);
     expect(written.splice(0)).toEqual(['checks 4', 'facts 4']);
+    // Writing the checks fails, and the file has those of before.
+    isFull = true;
+    saving.changed();
+    reportedTo = 5;
+    clock += 2_000;
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(written.splice(0)).toEqual(['facts 4']);
   } finally {
     saving.stop();
     vi.useRealTimers();

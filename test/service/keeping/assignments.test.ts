@@ -342,18 +342,41 @@ describe.each(databases)('assignments: $name', (database) => {
       expect(await jobs()).toEqual([{ state: 'queued', attempt: 2 }]);
     });
 
-    it('a run that nobody goes on with is made by another agent', async () => {
+    it('an attempt that another process delivers belongs to the agent that made it, while that one lives', async () => {
       const id = await add();
       const agent = await connected();
+      const other = await current().connect();
       const check = agent.held.get(id);
       if (check === undefined) throw new Error('not held');
       await pass(first - clock.now() + 1_000, [agent]);
-      // It was left in the data folder of a process that died between two attempts. The next one only delivers it.
       const result = keptResult(check, first, { resultType: 'ATTEMPT', status: 'failed', hasFailures: true });
-      await agent.report(result);
-      await requeueForgottenJobs(current().db, clock.now() + 29 * minute);
+      expect(await other.report(result)).toMatchObject([{ outcome: 'stored' }]);
+      await agent.renewHeld({ isLeaving: true });
+      await current().handOut();
+      expect(await jobs()).toEqual([{ state: 'queued', attempt: 2 }]);
+    });
+
+    it('a run that nobody continues is made by another agent, but not before its end can have been reported', async () => {
+      const id = await add();
+      const dead = await connected();
+      const check = dead.held.get(id);
+      if (check === undefined) throw new Error('not held');
+      await pass(first - clock.now() + 1_000, [dead]);
+      const next = await connected([dead.agentId]);
+      // It was left in the data folder of a process that died between two attempts. The next one only delivers it.
+      await next.report(
+        keptResult(check, first, { resultType: 'ATTEMPT', status: 'failed', hasFailures: true }),
+      );
+      const at = clock.now();
+      const { db } = current();
+      await requeueForgottenJobs(db, { now: at + 29 * minute, since: 0 });
+      await requeueForgottenJobs(db, { now: at + 40 * minute, since: at + 11 * minute });
       expect(await jobs()).toEqual([{ state: 'kept', attempt: 2 }]);
-      await requeueForgottenJobs(current().db, clock.now() + 31 * minute);
+      for (let step = 0; step < 410; step++) {
+        clock.advance(9_000);
+        if (step % 2 === 0) await next.renewHeld();
+        await current().handOut();
+      }
       expect(await jobs()).toEqual([{ state: 'queued', attempt: 2 }]);
     });
 
