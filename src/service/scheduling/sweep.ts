@@ -50,6 +50,10 @@ export function createSweep(deps: Deps): Loop {
     let at: number;
     let away: Away | null;
     try {
+      if (!(await isAnythingLeft(db))) {
+        availableSince = Math.min(availableSince ?? Infinity, now());
+        return everyMs;
+      }
       // Besides the loop of beats: the sweep needs a moment at which the database has just worked.
       ({ at, away } = await beat(db, now));
     } catch (error) {
@@ -63,7 +67,6 @@ export function createSweep(deps: Deps): Loop {
     // All statements below use the moment of the beat. If the database stops between two of them, the later ones do not
     // take leases for expired that nobody could renew meanwhile.
     const moment = { ...deps, at };
-    if (!(await isAnythingLeft(db))) return everyMs;
     await deleteEndedLogs(db);
     await endUnrunnable(moment);
     await redeliver(moment);
