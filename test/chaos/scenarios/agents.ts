@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { mode } from '../mode.ts';
 import { sleep } from '../programs.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
@@ -29,12 +30,17 @@ export const agentTwins: Scenario = {
   world: { agents: 2 },
   run: async (world) => {
     await sleep(10_000);
+    const stopped = Date.now();
     world.agents[0]?.kill('SIGSTOP');
     await sleep(45_000);
     world.agents[0]?.kill('SIGCONT');
     await sleep(40_000);
     // What the agent that stood still measured is its own delay.
-    return { errored: { when: () => true, codes: ['AGENT_OVERLOADED'] } };
+    return {
+      errored: { when: () => true, codes: ['AGENT_OVERLOADED'] },
+      // Held checks are handed on when the lease ends, after 30 s. The last due run of each is made then, the earlier ones are not.
+      ...(mode === 'assignments' ? { missed: (due) => due > stopped - 1_000 && due < stopped + 31_000 } : {}),
+    };
   },
 };
 
