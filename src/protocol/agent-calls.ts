@@ -36,6 +36,8 @@ export const protocolLimits = {
   keepingWaitSeconds: 10,
   /** Maximum number of checks in one answer to it. */
   keptChecks: 500,
+  /** Of one report of missed runs, which the service compares with results. */
+  missedMoments: 5_000,
   /** Maximum number of artifact states in one call. */
   artifactStates: 200,
 } as const;

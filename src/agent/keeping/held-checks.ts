@@ -1,3 +1,4 @@
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { KeepingAnswer } from '../../protocol/assignments.ts';
 import { planRuns } from '../../protocol/plan-runs.ts';
 import { claimWindowSeconds, nextDue } from '../../protocol/schedule.ts';
@@ -52,8 +53,6 @@ type Range = Pick<MissedRuns, 'from' | 'to' | 'code'>;
 
 /** Checks that were taken away are remembered for this long. */
 const forgetMs = 5_000;
-/** In one report of missed runs. The service compares no more moments of one with the results that it has. */
-const mostAtOnce = 5_000;
 /** Of one check. More become one: what it contains besides is not recorded again. */
 const mostRanges = 8;
 const none: readonly Range[] = [];
@@ -74,10 +73,10 @@ export function createHeldChecks(): HeldChecks {
   const hold = (
     check: PackedCheck,
     nextDueAt: number,
-    { toldFrom = check.from, unsure = none }: Partial<Pick<Held, 'toldFrom' | 'unsure'>> = {},
+    { toldFrom = check.from }: Partial<Pick<Held, 'toldFrom'>> = {},
   ): void => {
     remove(check.checkId);
-    const item = { check, nextDueAt, toldFrom, unsure, isGone: false };
+    const item: Held = { check, nextDueAt, toldFrom, unsure: none, isGone: false };
     held.set(check.checkId, item);
     queue.add(item);
   };
@@ -229,7 +228,7 @@ export function createHeldChecks(): HeldChecks {
     let current: MissedRuns | null = null;
     for (let at = from; at <= to; at = nextDue(check, at)) {
       if (isPaused(check, at)) current = null;
-      else if (current === null || current.count >= mostAtOnce)
+      else if (current === null || current.count >= protocolLimits.missedMoments)
         found.push((current = { check, from: at, to: at, count: 1, code }));
       else {
         current.to = at;

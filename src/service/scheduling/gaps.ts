@@ -1,4 +1,5 @@
 import { dayMs } from '../../durations.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { lastDue, nextDue, scheduledJobId, type Schedule } from '../../protocol/schedule.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
@@ -45,7 +46,7 @@ export const startsWithinMs = 10_000;
 const longestRecordMs = 2 * dayMs;
 
 /** More moments of one check are not compared with results: an agent that was away for so long has brought none. */
-export const maxCompared = 5_000;
+export const maxCompared = protocolLimits.missedMoments;
 
 /** Parts of a stretch whose moments are not in `known`: a pure function. */
 export function gapsOf(
