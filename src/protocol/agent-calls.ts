@@ -4,7 +4,7 @@
  */
 
 /** Version of the protocol within /agent/v1; increases when an optional field or call is added. */
-export const protocolMinor = 8;
+export const protocolMinor = 9;
 /** The first version with claims for checks that an agent holds. */
 export const keepingMinor = 7;
 
@@ -41,6 +41,9 @@ export const protocolLimits = {
   /** Maximum number of artifact states in one call. */
   artifactStates: 200,
 } as const;
+
+/** In answers: the service's clock (ISO 8601 with milliseconds), read as the answer is sent. */
+export const serviceTimeHeader = 'service-time';
 
 /** Method and path of each call; `:jobId` is a path parameter. */
 export const agentCalls = {

@@ -1,9 +1,10 @@
 import { exitCodes, FatalError, ServiceError } from '../../errors.ts';
 import { isNestedDeeper, parsedJson } from '../../json-values.ts';
-import { agentCalls } from '../../protocol/agent-calls.ts';
+import { agentCalls, serviceTimeHeader } from '../../protocol/agent-calls.ts';
 import type { AgentRoute, RequestOf, ResponseOf } from '../../protocol/routes.ts';
 import type { Answer, Transport } from './transport.ts';
 import { shortened } from '../../shortened.ts';
+import type { HeardTime } from './service-clock.ts';
 
 /**
  * The agent's client of `/agent/v1`: one function for all calls, typed by the route table. Every failure is
@@ -21,8 +22,11 @@ export type ServiceClient = {
   ) => Promise<ResponseOf<R> | null>;
   /** Time of the clock `now` since which no call has succeeded, in milliseconds; null while calls succeed. */
   failingSince: () => number | null;
-  /** Calls `listener` whenever the service itself has answered, also if it refused; not if it is not available (5xx). */
-  onAnswer: (listener: () => void) => void;
+  /**
+   * Calls `listener` whenever the service itself has answered, also if it refused; not if it is not available (5xx). The
+   * argument is the service's time in the answer; null if it told none.
+   */
+  onAnswer: (listener: (time: HeardTime | null) => void) => void;
   close: () => void;
 };
 
@@ -44,16 +48,24 @@ export function createServiceClient(options: {
   transport: Transport;
   serviceUrl: URL;
   now: () => number;
+  /** Milliseconds of a monotonic clock. */
+  monotonicNow?: () => number;
   onKeyRefused: (error: FatalError) => void;
 }): ServiceClient {
   let failingSince: number | null = null;
-  const listeners: (() => void)[] = [];
-  const tellAnswered = (): void => {
-    for (const listener of listeners) listener();
+  const { monotonicNow = () => performance.now() } = options;
+  const listeners: ((time: HeardTime | null) => void)[] = [];
+  const tellAnswered = (time: HeardTime | null): void => {
+    for (const listener of listeners) listener(time);
   };
 
-  const perform = async (route: AgentRoute, body: Buffer | string, call: CallOptions): Promise<unknown> => {
+  const perform = async (
+    route: AgentRoute,
+    body: Buffer | string,
+    call: CallOptions,
+  ): Promise<{ json: unknown; time: HeardTime | null }> => {
     const { path } = agentCalls[route];
+    const sentAt = monotonicNow();
     const answer = await options.transport.post(
       call.jobId === undefined ? path : path.replace(':jobId', encodeURIComponent(call.jobId)),
       body,
@@ -63,27 +75,32 @@ export function createServiceClient(options: {
         ...(call.signal === undefined ? {} : { signal: call.signal }),
       },
     );
-    if (answer.status === 204) return null;
+    const time = heardTime(answer, { sentAt, receivedAt: monotonicNow() });
+    if (answer.status === 204) return { json: null, time };
     if (answer.status !== 200 && answer.status !== 201) throw classify(route, answer, options.serviceUrl);
     const json = jsonOf(answer.body);
     if (!(await isAnswerOf(route, json))) {
       const message = `${route}: the response does not come from the service`;
       throw new ServiceError('SERVICE_UNREACHABLE', message, { status: answer.status, retryable: true });
     }
-    return json;
+    return { json, time };
   };
 
   return {
     call: async <R extends AgentRoute>(route: R, body: RequestOf<R> | Buffer, call: CallOptions) => {
       try {
-        const answer = await perform(route, Buffer.isBuffer(body) ? body : JSON.stringify(body), call);
+        const { json, time } = await perform(
+          route,
+          Buffer.isBuffer(body) ? body : JSON.stringify(body),
+          call,
+        );
         failingSince = null;
-        tellAnswered();
-        return answer as ResponseOf<R> | null; // isAnswerOf has checked it against the route's schema
+        tellAnswered(time);
+        return json as ResponseOf<R> | null; // isAnswerOf has checked it against the route's schema
       } catch (error) {
         if (!call.signal?.aborted) failingSince ??= options.now();
         if (error instanceof FatalError) options.onKeyRefused(error);
-        if (isRefusal(error)) tellAnswered();
+        if (isRefusal(error)) tellAnswered(null);
         throw error;
       }
     },
@@ -165,6 +182,12 @@ const maxAnswerDepth = 100;
 function jsonOf(body: Buffer): unknown {
   const text = body.toString('utf8');
   return isNestedDeeper(text, maxAnswerDepth) ? undefined : parsedJson(text);
+}
+
+function heardTime(answer: Answer, call: Omit<HeardTime, 'serviceTime'>): HeardTime | null {
+  const told = answer.headers[serviceTimeHeader];
+  const serviceTime = typeof told === 'string' ? Date.parse(told) : Number.NaN;
+  return Number.isNaN(serviceTime) ? null : { ...call, serviceTime };
 }
 
 const maxRetryAfterSeconds = 60;

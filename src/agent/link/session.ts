@@ -7,6 +7,7 @@ import type { RequestOf, ResponseOf } from '../../protocol/routes.ts';
 import { backoffMs, pause } from './backoff.ts';
 import { machine } from './machine.ts';
 import type { ServiceClient } from './client.ts';
+import { createServiceClock } from './service-clock.ts';
 import type { TurnWatch } from '../metrics/turn-watch.ts';
 
 export type Hello = ResponseOf<'hello'>;
@@ -24,7 +25,7 @@ export type Session = {
   forget: (agentId: string) => void;
   /** Sends hello again at once, because the agent's abilities have changed. Never rejects. */
   renew: () => Promise<void>;
-  /** Our clock minus the service's in milliseconds, as measured at the last hello; null before it. */
+  /** Our clock minus the service's in milliseconds, as measured since the last hello; null before it. */
   clockSkewMs: () => number | null;
 };
 
@@ -59,7 +60,10 @@ export function createSession(options: {
   const { client, log, watch, stopped } = options;
   let current: Hello | null = null;
   const { monotonicNow = () => performance.now() } = options;
-  let clockSkewMs: number | null = null;
+  const serviceClock = createServiceClock();
+  client.onAnswer((time) => {
+    if (time !== null) serviceClock.correct(time);
+  });
   /** Our clock minus the monotonic one at the last hello. */
   let clockOffset = 0;
   const stepMs = () => Math.round(options.now() - monotonicNow() - clockOffset);
@@ -94,13 +98,12 @@ export function createSession(options: {
       stopped.throwIfAborted();
       watch.turn(60_000);
       try {
-        const sentAt = options.now();
+        const sentAt = monotonicNow();
         const hello = await client.call('hello', request(), { timeoutMs: 15_000, signal: stopped });
         if (hello === null) throw new Error('hello: the answer is empty');
         const serviceTime = Date.parse(hello.time);
-        clockSkewMs = Number.isNaN(serviceTime)
-          ? null
-          : Math.round((sentAt + options.now()) / 2 - serviceTime);
+        if (!Number.isNaN(serviceTime))
+          serviceClock.begin({ sentAt, receivedAt: monotonicNow(), serviceTime });
         clockOffset = options.now() - monotonicNow();
         current = hello;
         log.info(
@@ -151,7 +154,11 @@ export function createSession(options: {
       if (current?.agentId === agentId) current = null;
     },
     // Until the next hello the agent assumes that its own clock was stepped, so that running jobs keep their time.
-    clockSkewMs: () => (clockSkewMs === null ? null : clockSkewMs + stepMs()),
+    clockSkewMs: () => {
+      const offsetMs = serviceClock.offsetMs();
+      // + 0: not -0.
+      return offsetMs === null ? null : Math.round(options.now() - monotonicNow() - offsetMs) + 0;
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { agentRoutes, type AgentRoute, type RequestOf, type ResponseOf } from '../../protocol/routes.ts';
-import { protocolLimits } from '../../protocol/agent-calls.ts';
+import { protocolLimits, serviceTimeHeader } from '../../protocol/agent-calls.ts';
 import type { QueueWaits } from '../locations/sampling.ts';
 import { registerAgentBundles } from './bundles.ts';
 import { noteArtifactStates, registerAgentArtifacts } from './artifacts.ts';
@@ -104,7 +104,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
 
   await app.register(async (scope) => {
     acceptGzip(scope);
-    const route = createRoute(scope, { locationOf, limits: deps.limits });
+    const route = createRoute(scope, { locationOf, limits: deps.limits, now });
     route('hello', (body, { location }) => hello(parts, location, body));
     route('claim', (body, call) => claimJobs(parts, call, body));
     route('renew', (body, { location }) => renew(parts, location, body));
@@ -129,7 +129,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
 /** Adds routes of the protocol: each checks the key and the body, then calls `answer`; undefined = 204. */
 function createRoute(
   scope: FastifyInstance,
-  { locationOf, limits }: { locationOf: KeyCheck['locationOf']; limits: AgentCallLimits | undefined },
+  parts: { locationOf: KeyCheck['locationOf']; limits: AgentCallLimits | undefined; now: () => number },
 ) {
   return <R extends AgentRoute>(
     name: R,
@@ -145,15 +145,16 @@ function createRoute(
       config: { shape },
       onRequest: async (request) => {
         // The key is checked before the body is read, so bodies of unknown clients are not read.
-        const location = await locationOf(request);
+        const location = await parts.locationOf(request);
         const declared = Number(request.headers['content-length']);
-        limits?.countCall(name, location, Number.isNaN(declared) ? 0 : declared);
+        parts.limits?.countCall(name, location, Number.isNaN(declared) ? 0 : declared);
         locations.set(request, location);
       },
       handler: async (request, reply) => {
         const location = locations.get(request);
         if (location === undefined) throw new Error('the onRequest hook has not run');
         const value = await answer(parse(request.body), { location, request, reply });
+        void reply.header(serviceTimeHeader, new Date(parts.now()).toISOString());
         if (value === undefined) return reply.code(204).send();
         return reply
           .type('application/json; charset=utf-8')

@@ -11,6 +11,7 @@ import type { Session } from '../../../src/agent/link/session.ts';
 import { createTransport } from '../../../src/agent/link/transport.ts';
 import { createLanes } from '../../../src/agent/run/lanes.ts';
 import { createLog } from '../../../src/log.ts';
+import { protocolMinor } from '../../../src/protocol/agent-calls.ts';
 import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
 
 /** What an agent that holds checks says to replicas of different kinds, one after the other. */
@@ -161,8 +162,8 @@ test('the tag of the variables is named in the next claim', async () => {
     }),
   ]);
   expect(asked).toMatchObject([
-    { cursor: null, minor: 8, variables: null },
-    { cursor: 'c1', minor: 8, variables: 't1' },
+    { cursor: null, minor: protocolMinor, variables: null },
+    { cursor: 'c1', minor: protocolMinor, variables: 't1' },
   ]);
 });
 

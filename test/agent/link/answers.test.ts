@@ -8,6 +8,8 @@ import { createTransport } from '../../../src/agent/link/transport.ts';
 
 const refusal = JSON.stringify({ message: 'no', attributes: {} });
 
+const told = '2026-03-04T05:06:07.089Z';
+
 test.each([
   { name: 'success', status: 204, body: '', isHeard: true },
   { name: 'a refusal', status: 409, body: refusal, isHeard: true },
@@ -16,18 +18,21 @@ test.each([
   { name: 'a proxy that refuses', status: 403, body: 'no', isHeard: false },
   { name: 'a proxy without a service', status: 502, body: 'no', isHeard: false },
 ])('$name ($status)', async ({ status, body, isHeard }) => {
-  const server = http.createServer((_request, response) => response.writeHead(status).end(body));
+  const server = http.createServer((_request, response) =>
+    response.writeHead(status, { 'service-time': told }).end(body),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo; // it listens on a TCP port
   const serviceUrl = new URL(`http://127.0.0.1:${port}`);
   const proxy = { httpProxy: null, httpsProxy: null, noProxy: '' };
   const transport = await createTransport({ serviceUrl, proxy, extraCaFile: null, headers: {} });
   const client = createServiceClient({ transport, serviceUrl, now: Date.now, onKeyRefused: () => undefined });
-  let heard = 0;
-  client.onAnswer(() => (heard += 1));
+  const heard: (number | undefined)[] = [];
+  client.onAnswer((time) => heard.push(time?.serviceTime));
   const claim = { agentId: 'a', free: {}, waitSeconds: 0 };
   await client.call('claim', claim, { timeoutMs: 5_000 }).catch(() => undefined);
-  expect(heard).toBe(isHeard ? 1 : 0);
+  // Something on the way can refuse a call in the service's form: only an accepted call tells the time.
+  expect(heard).toEqual(isHeard ? [status === 204 ? Date.parse(told) : undefined] : []);
   transport.close();
   server.closeAllConnections();
   server.close();

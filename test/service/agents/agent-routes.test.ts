@@ -207,6 +207,7 @@ describe.each(databases)('agent protocol: $name', (database) => {
         lanes: { uptime: 1, newer: 'DEEP' },
       });
       expect(answer.statusCode).toBe(200);
+      expect(answer.headers['service-time']).toBe(new Date(clock.now()).toISOString());
       expect(await db.query(`select host, lanes from agents where instance_id = 'one'`)).toEqual([
         { host, lanes: { uptime: 1 } },
       ]);
