@@ -104,7 +104,8 @@ createInterface({ input: loop.stdout }).on('line', (line) => {
 let memory = 0;
 const sample = setInterval(() => {
   for (const { pid, exitCode, signalCode } of agents) {
-    if (exitCode === null && signalCode === null) memory = Math.max(memory, rssMb(pid ?? 0));
+    // A process that has just been killed uses none.
+    if (exitCode === null && signalCode === null) memory = Math.max(memory, rssMb(pid ?? 0) || 0);
   }
 }, 2_000);
 

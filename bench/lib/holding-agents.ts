@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { Agent, request } from 'undici';
+import { betweenCallsMs } from '../../src/agent/outbox/patience.ts';
 import type { Assignment, KeepingAnswer } from '../../src/protocol/assignments.ts';
 import { nextDue, scheduledJobId, scheduledRunId } from '../../src/protocol/schedule.ts';
 import {
@@ -16,8 +17,6 @@ import { holdingHello } from './holding-hello.ts';
 const batch = 500;
 const retryMs = 100;
 const tickMs = 10;
-/** As agents do: passed runs that end within this time share one call. */
-const gatherMs = 1_000;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function startHoldingAgents(options: ProtocolAgentsOptions): ProtocolAgents {
@@ -143,7 +142,7 @@ async function runAgent(
   let isRunning = true;
   async function reports(): Promise<void> {
     while (isRunning || finished.length > 0) {
-      await pause(isRunning ? gatherMs : 0);
+      await pause(isRunning ? betweenCallsMs : 0);
       const some = finished.slice(0, batch);
       if (some.length === 0) continue;
       const results = some.map(({ result }) => result);

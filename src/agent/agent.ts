@@ -227,7 +227,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     lanes,
     load,
     available: abilities.types,
-    deliver: (json) => outbox.add(json),
+    deliver: (json, isCalm) => outbox.add(json, isCalm),
     condition,
     blocked: () => guards.stopClaiming() || outbox.status().memoryFull,
   });

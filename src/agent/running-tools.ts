@@ -162,7 +162,7 @@ export function createToolLoader(
         scripts: carriesScripts ? host.scripts : null,
         keepArtifacts: artifacts.keep,
         scrubberOf: jobScrubbers(secrets, scrubber),
-        deliver: (json, isCalm) => outbox.add(json, isCalm),
+        deliver: (json) => outbox.add(json),
         resultBytes: () =>
           Math.min(session.current()?.limits.resultBytes ?? Infinity, protocolLimits.resultBytes),
         clockSkewMs: () => significantSkew(session.clockSkewMs()),

@@ -64,7 +64,7 @@ export function createKeeping(options: {
   lanes: Lanes;
   load: () => Promise<RunningTools>;
   available: () => Parameters<RunningTools['parseJob']>[1];
-  deliver: (json: string) => Promise<void>;
+  deliver: (json: string, isCalm: boolean) => Promise<void>;
   condition: () => AgentCondition;
   /** True while the agent must not begin runs. */
   blocked: () => boolean;

@@ -3,6 +3,7 @@ import type { RunningTools } from '../claiming/intake.ts';
 import { claimWindowSeconds } from '../../protocol/schedule.ts';
 import { createHolds } from '../run/holds.ts';
 import type { Lanes } from '../run/lanes.ts';
+import { createCalmRuns } from './calm-runs.ts';
 import type { HeldChecks, MissedRuns } from './held-checks.ts';
 import { createLateRuns } from './late-runs.ts';
 import type { Ledger } from './ledger.ts';
@@ -35,7 +36,8 @@ export function createTimetable(options: {
   lanes: Lanes;
   load: () => Promise<RunningTools>;
   available: () => Parameters<RunningTools['parseJob']>[1];
-  deliver: (json: string) => Promise<void>;
+  /** Hands a serialised result to the outbox. `isCalm`: nobody waits for it. */
+  deliver: (json: string, isCalm: boolean) => Promise<void>;
   version: string;
   /** See `sequenceIdOf`. */
   tag: string;
@@ -59,6 +61,7 @@ export function createTimetable(options: {
     idle = [];
   };
   const holds = createHolds();
+  const calmRuns = createCalmRuns();
   /** Nothing is renewed for a single run, and nothing is handed back: a run that is not reported is its successor's. */
   const leases = { hold: holds.hold, release: () => Promise.resolve() };
   /** Runs in progress by check. */
@@ -73,7 +76,9 @@ export function createTimetable(options: {
   const report = (missed: MissedRuns): void => {
     // With the first run, because an agent without checks must not load the library of schemas.
     import('./made-jobs.ts')
-      .then(({ missedReport }) => options.deliver(JSON.stringify(missedReport(missed, { version, tag }))))
+      .then(({ missedReport }) =>
+        options.deliver(JSON.stringify(missedReport(missed, { version, tag })), false),
+      )
       .catch((error: unknown) => options.fault(toError(error), 'runs that were missed are not reported'));
   };
 
@@ -88,7 +93,9 @@ export function createTimetable(options: {
     loading += 1;
     try {
       const { parseJob, runJob, reportInvalid, parts, jobOf } = await loaded().finally(() => (loading -= 1));
-      const own = { ...parts, leases };
+      const deliver = (json: string, hasPassed = false) =>
+        options.deliver(json, calmRuns.note(checkId, hasPassed));
+      const own = { ...parts, leases, deliver };
       const parsed = parseJob(jobOf(check, { dueAt, now: now(), variables, tag }), options.available());
       if (parsed.job !== null) await runJob(parsed.job, own);
       else if (parsed.envelope !== null) await reportInvalid(parsed, own);

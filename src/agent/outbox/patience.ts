@@ -1,7 +1,7 @@
 import { pause } from '../link/backoff.ts';
 
 /**
- * When the next batch is sent. Passed runs of held checks share a call each second, because a call costs the service more
+ * When the next batch is sent. Passed runs of held checks share a call every two seconds, because a call costs the service more
  * than the results in it. Any other result is sent at once, and takes along what waits.
  */
 export type Patience = {
@@ -11,7 +11,7 @@ export type Patience = {
   wait: (signal: AbortSignal) => Promise<void>;
 };
 
-export const betweenCallsMs = 1_000;
+export const betweenCallsMs = 2_000;
 
 export function createPatience(now: () => number = () => performance.now()): Patience {
   /** Results of earlier processes may be there. */

@@ -27,8 +27,8 @@ export type RunParts = AttemptParts & {
   metrics: AgentMetrics;
   /** Masks the job's secrets and the agent's own in any tree of values. */
   scrubberOf: (job: Job) => JobScrubber;
-  /** Hands a serialised result to the outbox; resolves when it is safe. `isCalm`: nobody waits for it. */
-  deliver: (json: string, isCalm?: boolean) => Promise<void>;
+  /** Hands a serialised result to the outbox; resolves when it is safe. `hasPassed`: it is final, and nothing is wrong. */
+  deliver: (json: string, hasPassed?: boolean) => Promise<void>;
   resultBytes: () => number;
   /** Our clock minus the service's in milliseconds; 0 if the difference is too small to matter. */
   clockSkewMs: () => number;
@@ -83,7 +83,8 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     metrics.scrubbedResultBytes += Buffer.byteLength(json);
     if (trimmed) metrics.resultsTrimmed += 1;
     countResult(metrics, result);
-    return parts.deliver(json, job.isKept === true && resultType === 'FINAL' && result.status === 'passed');
+    const { status, hasFailures, isDegraded } = result;
+    return parts.deliver(json, resultType === 'FINAL' && status === 'passed' && !hasFailures && !isDegraded);
   };
 
   try {

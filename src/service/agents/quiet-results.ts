@@ -9,7 +9,7 @@ import { uuidPattern } from '../engine/ids.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
 import { insertBases, type Base, type ResultBases } from '../results/bases.ts';
 import { leaveBehind, widenStatuses } from '../results/catch-up.ts';
-import { noteRollupsDue } from '../results/rollups-due.ts';
+import { noteRollupsDue, type HourDue, type HourMarks } from '../results/rollups-due.ts';
 import { insertResults } from '../results/store-result.ts';
 import { startsWithinMs } from '../scheduling/gaps.ts';
 import { accept } from './accept-result.ts';
@@ -144,6 +144,11 @@ async function findCalm(tx: Queryable, items: readonly Readable[], now: number):
   );
 }
 
+/** What this replica knows to be stored, so that it need not be stored again. */
+export type KnownStored = { bases: ResultBases; hours: HourMarks };
+/** What a transaction stores of it; known to be stored once it has ended. */
+export type FreshlyStored = { bases: Base[]; hours: HourDue[] };
+
 /** Stores the results of uneventful runs. Nothing else of the runs has to be written. */
 export async function storeQuiet(
   tx: Db,
@@ -152,7 +157,7 @@ export async function storeQuiet(
     runs,
     from,
     partitions,
-    bases,
+    known: { bases, hours },
     fresh,
     now,
   }: {
@@ -160,9 +165,9 @@ export async function storeQuiet(
     runs: KeptRuns;
     from: Pick<AgentLocation, 'locationId' | 'slugName'>;
     partitions: Partitions;
-    bases: ResultBases;
-    /** Gets the bases that are stored with them. */
-    fresh: Base[];
+    known: KnownStored;
+    /** Gets what is stored with them. */
+    fresh: FreshlyStored;
     now: number;
   },
   items: readonly Readable[],
@@ -177,14 +182,16 @@ export async function storeQuiet(
   partitions.check([...stored.map(({ row }) => row.startedAt), now]);
   const rows = stored.map(({ row }) => row);
   const short = bases.shorten(rows, now);
-  fresh.push(...short.fresh);
+  fresh.bases.push(...short.fresh);
   partitions.check(short.fresh.map(({ startedAt }) => startedAt));
   await insertBases(tx, short.fresh);
   await insertResults(tx, short.results, new Date(now));
-  await noteRollupsDue(
-    tx,
+  const due = hours.missing(
     rows.map(({ checkId, startedAt }) => ({ checkId, startedAt: new Date(startedAt) })),
+    now,
   );
+  fresh.hours.push(...due);
+  await noteRollupsDue(tx, due);
   await leaveBehind(
     tx,
     stored.flatMap(({ isBehind, row }) => (isBehind ? [] : [row.checkId])),

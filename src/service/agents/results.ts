@@ -14,7 +14,6 @@ import { correctMissed, type LateRun } from '../scheduling/correct-missed.ts';
 import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
-import type { Base, ResultBases } from '../results/bases.ts';
 import {
   admit,
   insertFinishedRuns,
@@ -25,7 +24,13 @@ import {
 } from './kept-results.ts';
 import { accept } from './accept-result.ts';
 import { judgeEnded, judgeLive, stateOf, type JobState } from './judge-result.ts';
-import { endedQuietly, findQuiet, storeQuiet } from './quiet-results.ts';
+import {
+  endedQuietly,
+  findQuiet,
+  storeQuiet,
+  type FreshlyStored,
+  type KnownStored,
+} from './quiet-results.ts';
 import { readResult, type Answer, type Readable } from './read-result.ts';
 
 /** Stores results of agents. Each is judged separately; transactions are limited in size. */
@@ -33,7 +38,7 @@ import { readResult, type Answer, type Readable } from './read-result.ts';
 type Deps = {
   db: Db;
   partitions: Partitions;
-  bases: ResultBases;
+  known: KnownStored;
   now: () => number;
   log: Log;
   /** Days that results are kept; absent = the default. */
@@ -81,14 +86,17 @@ async function storeChunk(
   chunk: readonly Readable[],
 ): Promise<(readonly [number, Answer])[]> {
   try {
-    const fresh: Base[] = [];
+    // A transaction may be repeated: the last one counts.
+    let fresh: FreshlyStored = { bases: [], hours: [] };
     const answers = await deps.partitions.withDays(() =>
       deps.db.tx((tx) => {
-        fresh.length = 0;
+        fresh = { bases: [], hours: [] };
         return storeInTransaction(tx, deps, from, { all: chunk, fresh });
       }),
     );
-    deps.bases.areStored(fresh, deps.now());
+    const at = deps.now();
+    deps.known.bases.areStored(fresh.bases, at);
+    deps.known.hours.areStored(fresh.hours, at);
     return answers;
   } catch (error) {
     if (!isRefusedValue(error)) throw error;
@@ -113,14 +121,17 @@ function isRefusedValue(error: unknown): boolean {
 
 async function storeInTransaction(
   tx: Db,
-  { partitions, bases, now }: Pick<Deps, 'partitions' | 'bases' | 'now'>,
+  { partitions, known, now }: Pick<Deps, 'partitions' | 'known' | 'now'>,
   from: From,
-  { all, fresh }: { all: readonly Readable[]; /** Bases that are stored with them. */ fresh: Base[] },
+  {
+    all,
+    fresh,
+  }: { all: readonly Readable[]; /** Gets what is known to be stored afterwards. */ fresh: FreshlyStored },
 ): Promise<(readonly [number, Answer])[]> {
   const at = now();
   const runs = await lockKeptRuns(tx, { accountId: from.accountId, items: all, now: at });
   const quiet = await findQuiet(tx, { items: all, runs, now: at });
-  const answers = await storeQuiet(tx, { quiet, runs, from, partitions, bases, fresh, now: at }, all);
+  const answers = await storeQuiet(tx, { quiet, runs, from, partitions, known, fresh, now: at }, all);
   const chunk = all.filter(({ index }) => !quiet.has(index));
   if (chunk.length === 0) return answers;
   await passScheduler(tx, { items: chunk, runs });

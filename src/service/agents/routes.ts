@@ -22,7 +22,9 @@ import { insertAgentEvents, touchAgent, type AgentLocation } from '../locations/
 import type { Db } from '../db/database.ts';
 import { findOvertakenLeases, renewLeases } from '../scheduling/jobs-lease.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
-import { createResultBases, type ResultBases } from '../results/bases.ts';
+import { createResultBases } from '../results/bases.ts';
+import { createHourMarks } from '../results/rollups-due.ts';
+import type { KnownStored } from './quiet-results.ts';
 import { appendRunLogs, runLogLimits } from '../results/log-statements.ts';
 import type { Encryption } from '../engine/encryption.ts';
 import { HttpError } from '../http/errors.ts';
@@ -64,7 +66,7 @@ type Call = { location: AgentLocation; request: FastifyRequest; reply: FastifyRe
 
 type Parts = AgentRoutesDeps & {
   partitions: Partitions;
-  bases: ResultBases;
+  known: KnownStored;
   waiting: Waiting;
   /** Agents that wait for changes of the checks that they hold. */
   keptWaiting: Waiting;
@@ -94,7 +96,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   app.addHook('onClose', () => keptWaiting.stop());
   const shared = {
     partitions: createPartitions(db),
-    bases: createResultBases(deps.basesFrom),
+    known: { bases: createResultBases(deps.basesFrom), hours: createHourMarks() },
     waiting,
     keptWaiting,
     keepingFrom,

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import type { RunParts } from '../../../src/agent/run/run-job.ts';
 import type { RunningTools } from '../../../src/agent/claiming/intake.ts';
 import { createHeldChecks } from '../../../src/agent/keeping/held-checks.ts';
 import { createLedger, createTag } from '../../../src/agent/keeping/ledger.ts';
@@ -34,6 +35,8 @@ function bench() {
   void lanes.run('uptime', () => new Promise<void>((resolve) => (release = resolve)));
   const jobs: Record<string, unknown>[] = [];
   const reports: Record<string, unknown>[] = [];
+  const calm: boolean[] = [];
+  const made: RunParts[] = [];
   const ends: (() => void)[] = [];
   let now = start;
   let isBlocked = false;
@@ -42,7 +45,10 @@ function bench() {
       jobs.push(job);
       return { job: {}, envelope: null, error: null };
     },
-    runJob: () => new Promise<void>((resolve) => ends.push(resolve)),
+    runJob: (_job: unknown, parts: RunParts) => {
+      made.push(parts);
+      return new Promise<void>((resolve) => ends.push(resolve));
+    },
     parts: {},
   } as unknown as RunningTools; // only these are used
   timetable = createTimetable({
@@ -51,7 +57,8 @@ function bench() {
     lanes,
     load: () => Promise.resolve(tools),
     available: () => ({}) as never, // is passed on
-    deliver: (json) => {
+    deliver: (json, isCalm) => {
+      calm.push(isCalm);
       reports.push(JSON.parse(json) as Record<string, unknown>);
       return Promise.resolve();
     },
@@ -71,6 +78,8 @@ function bench() {
     timetable,
     jobs,
     reports,
+    calm,
+    made,
     release: () => release(),
     end: () => ends.shift()?.(),
     at: (milliseconds: number) => (now = start + milliseconds),
@@ -175,4 +184,30 @@ test('late runs that wait at the end stay open', async () => {
   await own.whenIdle();
   expect(jobs).toEqual([]);
   expect(ledger.reportedTo(start + 30_000, held.earliest())).toBeLessThan(start);
+});
+
+test('a pass waits for other results, unless the run before was none', async () => {
+  const { held, timetable: own, calm, made, at, end } = bench();
+  const runs = [
+    // After a start, nothing is known of the run before.
+    { results: [true], areCalm: [true] },
+    { results: [true], areCalm: [true] },
+    { results: [false], areCalm: [false] },
+    { results: [false], areCalm: [false] },
+    { results: [true], areCalm: [false] },
+    { results: [true], areCalm: [true] },
+    // An attempt that failed, and the next one.
+    { results: [false, true], areCalm: [false, false] },
+    { results: [true], areCalm: [true] },
+  ];
+  held.apply(answer(), [check()]);
+  for (const [index, { results, areCalm }] of runs.entries()) {
+    at(index * 60_000);
+    own.runDue();
+    await expect.poll(() => made.length).toBe(index + 1);
+    for (const hasPassed of results) await made[index]?.deliver('{}', hasPassed);
+    expect(calm.splice(0)).toEqual(areCalm);
+    end();
+    await own.whenIdle();
+  }
 });

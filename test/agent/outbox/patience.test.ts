@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { betweenCallsMs, createPatience } from '../../../src/agent/outbox/patience.ts';
 
-/** Calm results share a call each second; everything else is sent at once. */
+/** Calm results share a call every two seconds; everything else is sent at once. */
 
 const never = new AbortController().signal;
 
@@ -12,13 +12,13 @@ async function waited(wait: Promise<void>): Promise<number> {
   return performance.now() - begun;
 }
 
-test('the first batch is sent at once, the next a second later', async () => {
+test('the first batch is sent at once, the next two seconds later', async () => {
   const patience = createPatience();
   expect(await waited(patience.wait(never))).toBeLessThan(betweenCallsMs / 2);
   expect(await waited(patience.wait(never))).toBeGreaterThanOrEqual(betweenCallsMs - 20);
 });
 
-test('after a quiet second there is nothing to wait for', async () => {
+test('after quiet seconds there is nothing to wait for', async () => {
   let now = 5_000;
   const patience = createPatience(() => now);
   await patience.wait(never);
