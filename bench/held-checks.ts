@@ -102,11 +102,27 @@ createInterface({ input: loop.stdout }).on('line', (line) => {
   if (figures.p99 !== undefined) timer = figures as TimerFigures;
 });
 let memory = 0;
+/** Processor time of each process, in milliseconds, from `from` on. */
+const usedBy = (pid: number): number => {
+  try {
+    return cpuMs(pid);
+  } catch {
+    return 0; // killed
+  }
+};
+const loads: { at: number; used: number[] }[] = [];
 const sample = setInterval(() => {
   for (const { pid, exitCode, signalCode } of agents) {
     // A process that has just been killed uses none.
     if (exitCode === null && signalCode === null) memory = Math.max(memory, rssMb(pid ?? 0) || 0);
   }
+  const used = [
+    ...agents.map(({ pid }) => usedBy(pid ?? 0)),
+    ...pids().map(usedBy),
+    treeCpuMs(postgres.pid()),
+    cpuMs(targets.child.pid ?? 0),
+  ];
+  loads.push({ at: Date.now(), used });
 }, 2_000);
 
 async function kill(child: ChildProcess): Promise<void> {
@@ -171,6 +187,14 @@ if (process.env['BENCH_TIMELINE'] !== undefined) {
   const show = async (since: number, until: number): Promise<void> => {
     const { runs, failed, p50, p99, worst } = (await lags([[since, until]])) ?? ({} as Partial<Lags>);
     const at = ((since - from) / 1000).toFixed(0).padStart(4);
+    const load = loads.filter((one) => one.at >= since && one.at < until);
+    const [first, last] = [load[0], load.at(-1)];
+    // A process that was killed has used less than before.
+    const shares = last?.used.map((ms, index) =>
+      Math.max(0, Math.round(((ms - (first?.used[index] ?? 0)) / (last.at - (first?.at ?? 0))) * 100)),
+    );
+    if (until - since >= 5_000)
+      console.log(`       % of a core: agents, replicas, PostgreSQL, target: ${shares?.join(' ')}`);
     console.log(
       `  ${at} s: ${runs} runs, ${failed} did not pass, p50 ${p50?.toFixed(0)} ms, p99 ${p99?.toFixed(0)} ms, worst ${worst?.toFixed(0)} ms`,
     );

@@ -2,6 +2,7 @@ import { toError } from '../../errors.ts';
 import { DiskDeadline, DiskHangs } from '../folders/disk-deadline.ts';
 import { ownerBeatMs } from '../folders/owner.ts';
 import { createAside, type Aside } from './aside.ts';
+import { createCommitTimer } from './commit-timer.ts';
 import { createDamageReport } from './damage-report.ts';
 import { DiskWatch } from './disk-watch.ts';
 import { openOutboxHome, type OutboxHome } from './home.ts';
@@ -11,6 +12,8 @@ import { SegmentStore, type AppendState, type Batch } from './segments.ts';
 
 /** Results that finish within this time share one write. */
 const commitDelayMs = 10;
+/** The same for results that nobody waits for. A process that is killed before the write has not reported them, so its successor makes these runs. */
+const calmDelayMs = 50;
 const commitBytes = 4 * 1024 * 1024;
 const diskRetryMs = 1000;
 const leastTrialBytes = 64 * 1024;
@@ -28,7 +31,7 @@ export class Outbox {
   readonly #options: OutboxOptions;
   readonly #pending: PendingResults;
   #flushing: Promise<void> | null = null;
-  #commitTimer: NodeJS.Timeout | undefined;
+  readonly #commitTimer = createCommitTimer(() => void this.#flush());
   #beatTimer: NodeJS.Timeout | undefined;
   #batchOut: 'disk' | 'memory' | null = null;
   readonly #disk: DiskWatch;
@@ -97,7 +100,8 @@ export class Outbox {
         resolve();
         this.#notify();
       } else {
-        this.#flushSoon(this.#pending.bytes >= commitBytes ? 0 : commitDelayMs);
+        const delayMs = isCalm ? calmDelayMs : commitDelayMs;
+        this.#flushSoon(this.#pending.bytes >= commitBytes ? 0 : delayMs);
       }
     });
   }
@@ -153,7 +157,7 @@ export class Outbox {
     this.#closed = true;
     this.#disk.close();
     clearInterval(this.#beatTimer);
-    clearTimeout(this.#commitTimer);
+    this.#commitTimer.stop();
     await this.#flush();
     await this.#flush();
     if (!this.#deadline.hangs) await this.#unlessItHangs(this.#store.close());
@@ -168,16 +172,7 @@ export class Outbox {
 
   #flushSoon(delayMs: number): void {
     if (this.#closed) return;
-    if (delayMs === 0) {
-      clearTimeout(this.#commitTimer);
-      this.#commitTimer = undefined;
-      void this.#flush();
-      return;
-    }
-    this.#commitTimer ??= setTimeout(() => {
-      this.#commitTimer = undefined;
-      void this.#flush();
-    }, delayMs);
+    this.#commitTimer.within(delayMs);
   }
 
   /** Commits everything pending. During a commit, further calls wait for the same one. */

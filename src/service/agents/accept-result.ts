@@ -18,7 +18,7 @@ type From = Pick<AgentLocation, 'locationId' | 'slugName'>;
  */
 export function accept(
   state: JobState,
-  { result, startedAt, stoppedAt, body }: Readable,
+  { result, startedAt, stoppedAt, body, content }: Readable,
   from: From,
 ): ResultToStore {
   const { job } = state;
@@ -61,6 +61,7 @@ export function accept(
     attempts: result.attempt - 1,
     reason: result.reason === null ? null : toJsonb(knownOf(result.reason)),
     body,
+    content,
     sslDaysRemaining: certificateExpiryOf(result.details)?.daysRemaining ?? null,
     totals: totalsOf(job.checkType, result.details),
   };

@@ -88,12 +88,18 @@ export async function lockKeptRuns(
           [accountId, checkIds],
         );
   const keepers = new Map(rows.map((row) => [`${row.checkId} ${row.agentId}`, row]));
-  const keeperOf = (result: Result): Keeper | undefined => {
+  const findKeeper = (result: Result): Keeper | undefined => {
     const keeper = keepers.get(`${result.checkId} ${result.leaseToken}`);
     if (keeper === undefined || result.dueAt === undefined) return undefined;
     const at = momentOf(result);
     if (!Number.isInteger(at) || at < 0 || at > now + clockSkewMs) return undefined;
     return scheduledJobId(keeper.checkId, keeper.locationId, at) === result.jobId ? keeper : undefined;
+  };
+  /** It is asked for several times, and the id of a run takes a digest. */
+  const known = new Map<Result, Keeper | undefined>();
+  const keeperOf = (result: Result): Keeper | undefined => {
+    if (!known.has(result)) known.set(result, findKeeper(result));
+    return known.get(result);
   };
   return {
     keeperOf,

@@ -6,6 +6,7 @@ import { type ResponseOf } from '../../protocol/routes.ts';
 import { dayMs } from '../../durations.ts';
 import { toJsonb } from '../db/jsonb.ts';
 import { uuidPattern } from '../engine/ids.ts';
+import type { ResultToStore } from '../results/store-result.ts';
 import { isExplainable } from './request-body.ts';
 
 /** Parses results of agents: whether a payload is a result, and whether it can be stored. */
@@ -13,7 +14,14 @@ import { isExplainable } from './request-body.ts';
 export type Answer = ResponseOf<'results'>['items'][number];
 
 /** A valid result; whether it counts is decided later. */
-export type Readable = { index: number; result: Result; startedAt: number; stoppedAt: number; body: string };
+export type Readable = {
+  index: number;
+  result: Result;
+  startedAt: number;
+  stoppedAt: number;
+  body: string;
+  content: ResultToStore['content'];
+};
 
 const validator = Compile(Result);
 /** Nesting limit of a result, because neither the database's parser nor ours can handle unlimited depth. */
@@ -46,7 +54,8 @@ export function readResult(
   if (Number.isNaN(stoppedAt)) return reject('malformed: stoppedAt must be a time');
   if (isDeeper(result, maxDepth)) return reject(`malformed: nested deeper than ${maxDepth} levels`);
   const { assertions, timings, details, artifacts, log } = result;
-  const body = toJsonb({ assertions, timings, details, artifacts, log });
+  const content = { assertions, timings, details, artifacts, log };
+  const body = toJsonb(content);
   if (Buffer.byteLength(body) > protocolLimits.resultBytes) {
     return reject(`larger than ${protocolLimits.resultBytes} bytes`);
   }
@@ -55,7 +64,7 @@ export function readResult(
   const earliest = now - (resultDays - 1) * dayMs;
   const clamped = Math.round(Math.min(Math.max(startedAt, earliest), now));
   const duration = Math.round(Math.min(Math.max(0, stoppedAt - startedAt), longestRunMs));
-  return { index, result, startedAt: clamped, stoppedAt: clamped + duration, body };
+  return { index, result, startedAt: clamped, stoppedAt: clamped + duration, body, content };
 }
 
 /** Identifies a result in an answer, as far as it can be read. */

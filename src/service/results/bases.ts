@@ -61,7 +61,7 @@ export function createResultBases(from = 0): ResultBases {
       if (bytes + body.length <= mostBytes) keep(result);
       return null;
     }
-    const difference = differenceOf(JSON.parse(base.body), JSON.parse(body));
+    const difference = differenceOf(JSON.parse(base.body), contentOf(result));
     const text = difference === undefined ? body : JSON.stringify(difference);
     if (text.length > body.length * mostShare) {
       base.misfits += 1;
@@ -95,6 +95,10 @@ export function createResultBases(from = 0): ResultBases {
     },
   };
 }
+
+/** A text with escaped characters may have been made fit for the database, and is not that of its content. */
+const contentOf = ({ body, content }: ResultToStore): unknown =>
+  content === undefined || body.includes('\\u') ? JSON.parse(body) : content;
 
 /** The migration with which replicas can read bodies that have only what differs. */
 const firstMigration = 55;

@@ -2,33 +2,45 @@
 
 type Fields = { [key: string]: unknown };
 
-/** Parts that a difference always has in full, because statements read them without the base (analytics/measures.ts). */
-const kept = new Set(['/timings', '/details/response/status', '/details/packetLoss', '/details/latency']);
+/** `true` = the difference always has this part in full. */
+type Kept = { readonly [key: string]: Kept | true };
+
+/** Statements read these parts without the base (analytics/measures.ts). */
+const kept: Kept = {
+  timings: true,
+  details: { response: { status: true }, packetLoss: true, latency: true },
+};
+const nothingKept: Kept = {};
 
 /**
  * The object that, laid over `base`, gives `body`. Undefined: there is none, because `body` lacks something that `base`
  * has.
  */
 export function differenceOf(base: unknown, body: unknown): unknown {
-  return isFields(base) && isFields(body) ? fieldsOf(base, body, '') : undefined;
+  return isFields(base) && isFields(body) ? fieldsOf(base, body, kept) : undefined;
 }
 
-function fieldsOf(base: Fields, body: Fields, path: string): Fields | undefined {
+function fieldsOf(base: Fields, body: Fields, keptHere: Kept): Fields | undefined {
   for (const key of Object.keys(base)) if (!Object.hasOwn(body, key)) return undefined;
   // Without a prototype, so that any key is a key like others.
   const difference = Object.create(null) as Fields;
-  for (const [key, value] of Object.entries(body)) {
+  for (const key of Object.keys(body)) {
+    const value = body[key];
     const before = Object.hasOwn(base, key) ? base[key] : undefined;
-    const own = `${path}/${key}`;
+    const own = Object.hasOwn(keptHere, key) ? keptHere[key] : undefined;
     if (isFields(before) && isFields(value)) {
-      const inner = fieldsOf(before, value, own);
+      const inner = fieldsOf(before, value, own === true || own === undefined ? nothingKept : own);
       if (inner === undefined) return undefined;
-      if (kept.has(own)) difference[key] = value;
+      if (own === true) difference[key] = value;
       else if (Object.keys(inner).length > 0) difference[key] = inner;
-    } else if (kept.has(own) || JSON.stringify(before) !== JSON.stringify(value)) difference[key] = value;
+    } else if (own === true || !isSame(before, value)) difference[key] = value;
   }
   return difference;
 }
+
+/** Whether two values of JSON are the same, of which at most one has fields. */
+const isSame = (a: unknown, b: unknown): boolean =>
+  a === b || (Array.isArray(a) && Array.isArray(b) && JSON.stringify(a) === JSON.stringify(b));
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -31,6 +31,8 @@ export type ResultToStore = {
   reason: string | null;
   /** assertions, timings, details, artifacts, log */
   body: string;
+  /** What `body` was made of, which need not be parsed again. Absent = unknown. */
+  content?: object | undefined;
   /** `body` has only what differs from this base (bases.ts). Absent = it is whole. */
   baseId?: string;
   /** Remaining days of the certificate that an attempt saw; null if it saw none. */

@@ -248,6 +248,38 @@ test('results as they are sent are recognised by the process that made them', ()
   expect(settledMoment(attempt, tag)).toBeNull();
 });
 
+test('what a target or a script puts into a result does not count as its moment', () => {
+  const tag = createTag();
+  const at = new Date(first).toISOString();
+  const made = {
+    jobId: 'j',
+    leaseToken: 'l',
+    attempt: 1,
+    sequenceId: `x${tag}`,
+    checkId: 'c',
+    checkType: 'URL',
+    resultType: 'FINAL',
+    status: 'passed',
+    details: { dueAt: 'inside', resultType: 'ATTEMPT' },
+    log: [
+      {
+        msg: '"agentVersion":"1","dueAt":"2026-01-01T00:00:00.000Z"}',
+        at: { agentVersion: '1', dueAt: 'deep' },
+      },
+    ],
+    agentVersion: '1',
+  };
+  const moment = (fields: object) => settledMoment(Buffer.from(JSON.stringify({ ...made, ...fields })), tag);
+  expect(moment({ dueAt: at })).toBe(first);
+  // Of the queue: it has none.
+  expect(moment({})).toBeNull();
+  expect(moment({ dueAt: at, resultType: 'ATTEMPT' })).toBeNull();
+  expect(moment({ dueAt: at, sequenceId: 'of another process' })).toBeNull();
+  expect(moment({ dueAt: 'no time' })).toBeNull();
+  // A longer beginning than any agent writes.
+  expect(moment({ dueAt: at, checkId: 'c'.repeat(5_000) })).toBe(first);
+});
+
 test('the next process on the data folder takes the checks over; the file shows nothing without the key', async () => {
   const open = (instanceId: string, apiKey: string) =>
     createKeptFile({
