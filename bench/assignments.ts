@@ -204,7 +204,6 @@ if (only !== 'embedded') {
   const inDatabase = async (mode: Mode, name: string = mode, begin?: Place['begin']): Promise<Figures> => {
     const admin = await openDatabase({ databaseUrl: new Secret(postgres.url('postgres')), dataDir: '' });
     await admin.query(`create database ${name}`);
-    await admin.close();
     const db = await openDatabase({ databaseUrl: new Secret(postgres.url(name)), dataDir: '' });
     if (counts) await db.exec('create extension pg_stat_statements');
     const env = {
@@ -218,6 +217,9 @@ if (only !== 'embedded') {
       ...(begin === undefined ? {} : { begin }),
     });
     await db.close();
+    // Otherwise the next mode pays for what the server still has to clean up in this one.
+    await admin.query(`drop database ${name} with (force)`);
+    await admin.close();
     return figures;
   };
   if (only === 'open') {

@@ -41,39 +41,49 @@ export type ResultToStore = {
   totals?: SuiteTotals | null;
 };
 
-/** Inserts all results in one statement. The partitions of their days must exist. */
+/**
+ * Inserts all results in one statement. The partitions of their days must exist. What many results of a batch have in
+ * common is sent once, because the database takes longer to read the columns than to store them.
+ */
 export async function insertResults(
   tx: Queryable,
   results: readonly ResultToStore[],
   now: Date,
 ): Promise<void> {
   if (results.length === 0) return;
+  const shared: string[] = [];
+  const numbers = new Map<string, number>();
+  const rows = results.map((result) => {
+    const text = sharedOf(result);
+    const number = numbers.get(text) ?? shared.push(text) - 1;
+    numbers.set(text, number);
+    return rowOf(result, number);
+  });
   await tx.query(
     `insert into check_results (id, started_at, stopped_at, stored_at, account_id, check_id, job_id, lease_token, sequence_id,
        test_session, check_type, run_location, result_type, status, has_failures, has_errors, is_degraded, over_max_response_time,
        is_cancelled, response_time, attempts, reason, totals, body, base_id)
-     select r.id, r.started, r.stopped, $2, r.account, r.checks, r.job, r.lease, r.sequence, r.test, r.type, r.location, r.kind,
-       r.status, r.failures, r.errors, r.degraded, r.over, r.cancelled, r.time, r.attempts, nullif(r.reason, 'null'),
+     select r.id, r.started, r.stopped, $2, s.account, r.checks, r.job, s.lease, r.sequence, s.test, s.type, s.location, s.kind,
+       s.status, s.failures, s.errors, s.degraded, s.over, s.cancelled, r.time, s.attempts, nullif(s.reason, 'null'),
        nullif(r.totals, 'null'), r.body, r.base
-     from jsonb_to_recordset($1::jsonb) as r (id uuid, started timestamptz, stopped timestamptz, account uuid,
-       checks uuid, job uuid, lease uuid, sequence uuid, test boolean, type text, location text, kind text, status text, failures boolean,
-       errors boolean, degraded boolean, over boolean, cancelled boolean, time double precision, attempts integer,
-       reason jsonb, totals jsonb, body jsonb, base uuid)`,
-    [`[${results.map(recordOf).join(',')}]`, now],
+     from jsonb_to_recordset($1::jsonb) as r (id uuid, started timestamptz, stopped timestamptz, checks uuid, job uuid,
+         sequence uuid, time double precision, totals jsonb, body jsonb, base uuid, shared integer)
+       join jsonb_to_recordset($3::jsonb) as s (number integer, account uuid, lease uuid, test boolean, type text,
+         location text, kind text, status text, failures boolean, errors boolean, degraded boolean, over boolean,
+         cancelled boolean, attempts integer, reason jsonb) on s.number = r.shared`,
+    [
+      `[${rows.join(',')}]`,
+      now,
+      `[${shared.map((text, number) => `{"number":${number},${text}`).join(',')}]`,
+    ],
   );
 }
 
-/** Embeds the JSON texts unparsed, so that only the database parses them. */
-function recordOf(result: ResultToStore): string {
+/** Columns in which many results agree, as JSON without its first brace. */
+function sharedOf(result: ResultToStore): string {
   const record = JSON.stringify({
-    id: result.id,
-    started: new Date(result.startedAt).toISOString(),
-    stopped: new Date(result.stoppedAt).toISOString(),
     account: result.accountId,
-    checks: result.checkId,
-    job: result.jobId,
     lease: result.leaseToken ?? null,
-    sequence: result.sequenceId,
     test: result.isTest === true,
     type: result.checkType,
     location: result.runLocation,
@@ -84,12 +94,26 @@ function recordOf(result: ResultToStore): string {
     degraded: result.isDegraded,
     over: result.overMaxResponseTime,
     cancelled: result.isCancelled,
-    time: result.responseTime,
     attempts: result.attempts,
-    totals: result.totals ?? null,
-    base: result.baseId ?? null,
   });
-  return `${record.slice(0, -1)},"reason":${result.reason ?? 'null'},"body":${result.body}}`;
+  return `${record.slice(1, -1)},"reason":${result.reason ?? 'null'}}`;
+}
+
+/** The other columns. Embeds the JSON texts unparsed, so that only the database parses them. */
+function rowOf(result: ResultToStore, shared: number): string {
+  const record = JSON.stringify({
+    id: result.id,
+    started: new Date(result.startedAt).toISOString(),
+    stopped: new Date(result.stoppedAt).toISOString(),
+    checks: result.checkId,
+    job: result.jobId,
+    sequence: result.sequenceId,
+    time: result.responseTime,
+    totals: result.totals ?? undefined,
+    base: result.baseId,
+    shared,
+  });
+  return `${record.slice(0, -1)},"body":${result.body}}`;
 }
 
 /** Whether a result changes the check's status. A run that did not take place does not. */
