@@ -102,7 +102,7 @@ createInterface({ input: loop.stdout }).on('line', (line) => {
   if (figures.p99 !== undefined) timer = figures as TimerFigures;
 });
 let memory = 0;
-/** Processor time of each process, in milliseconds, from `from` on. */
+/** Processor time of each process since its start, in milliseconds. */
 const usedBy = (pid: number): number => {
   try {
     return cpuMs(pid);

@@ -3,6 +3,7 @@ import { backoffMs, pause } from '../../src/agent/link/backoff.ts';
 import { anonymised } from '../../src/agent/link/fault-events.ts';
 import { browserSlots, machine } from '../../src/agent/link/machine.ts';
 import { serialised } from '../../src/agent/run/result.ts';
+import type { HeardTime } from '../../src/agent/link/service-clock.ts';
 import { createSession } from '../../src/agent/link/session.ts';
 import { createTurnWatch } from '../../src/agent/metrics/turn-watch.ts';
 import { ServiceError } from '../../src/errors.ts';
@@ -92,6 +93,47 @@ test('a clock that is set is noticed, and compared with the service again', asyn
   expect(session.clockSkewMs()).toBe(3_600_000);
   await session.get(signal);
   expect({ hellos, skew: session.clockSkewMs() }).toEqual({ hellos: 2, skew: 3_600_000 });
+});
+
+test('a clock of the service that was set is noticed, and compared again', async () => {
+  let time = 0;
+  let ahead = 0;
+  let hellos = 0;
+  let heard: (time: HeardTime) => void = () => undefined;
+  const session = createSession({
+    client: {
+      call: <R>() => {
+        hellos += 1;
+        return Promise.resolve({
+          agentId: 'a',
+          time: new Date(time + ahead).toISOString(),
+          location: {},
+        } as R);
+      },
+      failingSince: () => null,
+      onAnswer: (listener) => (heard = listener),
+      close: () => undefined,
+    },
+    log: createLog({ level: 'ERROR', scrub: (line) => line, destination: { write: () => undefined } }),
+    watch: createTurnWatch(),
+    instanceId: 'i',
+    version: '1',
+    abilities: () => ({ checkTypes: [], runtimes: [], engines: [], lanes: {} }),
+    now: () => time,
+    monotonicNow: () => time,
+    random: () => 0,
+    stopped: new AbortController().signal,
+    onAccepted: () => undefined,
+  });
+  const { signal } = new AbortController();
+  await session.get(signal);
+  ahead = 900_000;
+  for (let answers = 0; answers < 6; answers += 1) {
+    time += 2_000;
+    heard({ sentAt: time, receivedAt: time, serviceTime: time + ahead });
+    await session.get(signal);
+  }
+  expect({ hellos, skew: session.clockSkewMs() }).toEqual({ hellos: 2, skew: -900_000 });
 });
 
 test.each([

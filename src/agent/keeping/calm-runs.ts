@@ -3,7 +3,7 @@
  * before. A run that passes after one that did not may end an alert, so its result is sent at once.
  */
 export type CalmRuns = {
-  /** Notes a result of a check. `hasPassed`: it is final, and nothing is wrong. Returns whether it may wait. */
+  /** Notes a result of a check. `hasPassed`: it is final, and the run has passed. Returns whether it may wait. */
   note: (checkId: string, hasPassed: boolean) => boolean;
 };
 
@@ -11,7 +11,10 @@ export type CalmRuns = {
 const most = 100_000;
 
 export function createCalmRuns(): CalmRuns {
-  /** Checks whose last result was not a pass. After a restart, none are known. */
+  /**
+   * Checks whose last result was not a pass. After a restart none are known, nor are they of a check that another agent held:
+   * to send the first result of each at once would be thousands of calls when an agent starts.
+   */
   const troubled = new Set<string>();
   return {
     note: (checkId, hasPassed) => {

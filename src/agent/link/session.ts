@@ -25,7 +25,7 @@ export type Session = {
   forget: (agentId: string) => void;
   /** Sends hello again at once, because the agent's abilities have changed. Never rejects. */
   renew: () => Promise<void>;
-  /** Our clock minus the service's in milliseconds, as measured since the last hello; null before it. */
+  /** Our clock minus the service's in milliseconds, as measured at hello and corrected since; null before it. */
   clockSkewMs: () => number | null;
 };
 
@@ -143,6 +143,9 @@ export function createSession(options: {
     get: async (signal) => {
       if (current !== null && Math.abs(stepMs()) > maxStepMs) {
         log.warn({ stepMs: stepMs() }, 'the clock was set; comparing it with the service clock again');
+        current = null;
+      } else if (current !== null && serviceClock.isDisputed()) {
+        log.warn('the clock of the service was set; comparing it again');
         current = null;
       }
       if (current !== null) return current;

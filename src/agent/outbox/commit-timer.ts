@@ -1,6 +1,6 @@
 /** When the outbox writes next: at the earliest of the times that were asked for. */
 export type CommitTimer = {
-  /** In so many milliseconds; 0 = before this returns. */
+  /** Writes after this time at the latest; 0 = before the call returns. */
   within: (delayMs: number) => void;
   stop: () => void;
 };

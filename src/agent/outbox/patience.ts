@@ -1,7 +1,7 @@
 import { pause } from '../link/backoff.ts';
 
 /**
- * When the next batch is sent. Passed runs of held checks share a call every two seconds, because a call costs the service more
+ * When the next batch is sent. Calm results (keeping/calm-runs.ts) share a call every two seconds, because a call costs the service more
  * than the results in it. Any other result is sent at once, and takes along what waits.
  */
 export type Patience = {

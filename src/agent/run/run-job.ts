@@ -27,7 +27,7 @@ export type RunParts = AttemptParts & {
   metrics: AgentMetrics;
   /** Masks the job's secrets and the agent's own in any tree of values. */
   scrubberOf: (job: Job) => JobScrubber;
-  /** Hands a serialised result to the outbox; resolves when it is safe. `hasPassed`: it is final, and nothing is wrong. */
+  /** Hands a serialised result to the outbox; resolves when it is safe. `hasPassed`: it is final, and the run has passed. */
   deliver: (json: string, hasPassed?: boolean) => Promise<void>;
   resultBytes: () => number;
   /** Our clock minus the service's in milliseconds; 0 if the difference is too small to matter. */
@@ -83,8 +83,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     metrics.scrubbedResultBytes += Buffer.byteLength(json);
     if (trimmed) metrics.resultsTrimmed += 1;
     countResult(metrics, result);
-    const { status, hasFailures, isDegraded } = result;
-    return parts.deliver(json, resultType === 'FINAL' && status === 'passed' && !hasFailures && !isDegraded);
+    return parts.deliver(json, resultType === 'FINAL' && result.status === 'passed');
   };
 
   try {

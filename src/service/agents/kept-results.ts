@@ -95,7 +95,7 @@ export async function lockKeptRuns(
     if (!Number.isInteger(at) || at < 0 || at > now + clockSkewMs) return undefined;
     return scheduledJobId(keeper.checkId, keeper.locationId, at) === result.jobId ? keeper : undefined;
   };
-  /** It is asked for several times, and the id of a run takes a digest. */
+  /** The keeper of a result is needed several times, and to compare the id of its run takes a digest. */
   const known = new Map<Result, Keeper | undefined>();
   const keeperOf = (result: Result): Keeper | undefined => {
     if (!known.has(result)) known.set(result, findKeeper(result));

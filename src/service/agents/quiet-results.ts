@@ -25,16 +25,20 @@ import type { Answer, Readable } from './read-result.ts';
 /** Certificates with at most this many days left are examined, so their runs are followed. */
 const sslDays = 30;
 
-/** Whether a result can be uneventful, as far as it says itself. */
-export function mayBeQuiet({ result, startedAt }: Readable, runs: KeptRuns, now: number): boolean {
-  const keeper = runs.keeperOf(result);
-  if (keeper?.droppedAt !== null || result.dueAt === undefined || !uuidPattern.test(result.sequenceId))
-    return false;
+/** Whether a result can be uneventful, as far as it and the agent's part in it say. */
+export function mayBeQuiet(item: Readable, runs: KeptRuns, now: number): boolean {
+  const keeper = runs.keeperOf(item.result);
+  return keeper?.droppedAt === null && hasNoRoute(keeper.checkType) && looksQuiet(item, now);
+}
+
+/** Whether it can be uneventful, as far as it says itself. */
+export function looksQuiet({ result, startedAt }: Readable, now: number): boolean {
+  if (result.dueAt === undefined || !uuidPattern.test(result.sequenceId)) return false;
   // A late run may be recorded as missed already. And where its result is must follow from its moment: see `endedQuietly`.
   const dueAt = Date.parse(result.dueAt);
   if (now - dueAt >= promptMs || startedAt - dueAt >= promptMs) return false;
   if (result.resultType !== 'FINAL' || result.attempt !== 1 || result.artifacts.length > 0) return false;
-  return isPassed(result) && hasNoRoute(keeper.checkType) && !expiresSoon(result);
+  return isPassed(result) && !expiresSoon(result);
 }
 
 const isPassed = (result: Result) =>
@@ -188,7 +192,6 @@ export async function storeQuiet(
   await insertResults(tx, short.results, new Date(now));
   const due = hours.missing(
     rows.map(({ checkId, startedAt }) => ({ checkId, startedAt: new Date(startedAt) })),
-    now,
   );
   fresh.hours.push(...due);
   await noteRollupsDue(tx, due);

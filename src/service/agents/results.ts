@@ -16,7 +16,6 @@ import type { Partitions } from '../db/partitions.ts';
 import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
 import {
   admit,
-  isOfKeeper,
   insertFinishedRuns,
   insertKeptJobs,
   lockKeptRuns,
@@ -28,6 +27,7 @@ import { judgeEnded, judgeLive, stateOf, type JobState } from './judge-result.ts
 import {
   endedQuietly,
   findQuiet,
+  looksQuiet,
   storeQuiet,
   type FreshlyStored,
   type KnownStored,
@@ -59,13 +59,13 @@ export async function storeResults(deps: Deps, from: From, items: readonly unkno
     if ('body' in read) readable.push(read);
     else answers[index] = read;
   }
-  for (const chunk of chunksOf(readable)) {
+  for (const chunk of chunksOf(readable, deps.now())) {
     for (const [index, answer] of await storeChunk(deps, from, chunk)) answers[index] = answer;
   }
   return answers;
 }
 
-function* chunksOf(readable: readonly Readable[]): Generator<Readable[]> {
+function* chunksOf(readable: readonly Readable[], now: number): Generator<Readable[]> {
   let chunk: Readable[] = [];
   let [work, bytes] = [0, 0];
   for (const item of readable) {
@@ -75,14 +75,14 @@ function* chunksOf(readable: readonly Readable[]): Generator<Readable[]> {
       [work, bytes] = [0, 0];
     }
     chunk.push(item);
-    work += workOf(item);
+    work += workOf(item, now);
     bytes += item.body.length;
   }
   if (chunk.length > 0) yield chunk;
 }
 
-/** Most results of held checks that pass are uneventful, and take a fraction of the work of others. */
-const workOf = (item: Readable): number => (isOfKeeper(item) && item.result.status === 'passed' ? 1 : 2);
+/** Uneventful results take a fraction of the work of others. */
+const workOf = (item: Readable, now: number): number => (looksQuiet(item, now) ? 1 : 2);
 
 /** Stores results in one transaction. If the database rejects a value, each result is stored in its own transaction. */
 async function storeChunk(
@@ -99,9 +99,8 @@ async function storeChunk(
         return storeInTransaction(tx, deps, from, { all: chunk, fresh });
       }),
     );
-    const at = deps.now();
-    deps.known.bases.areStored(fresh.bases, at);
-    deps.known.hours.areStored(fresh.hours, at);
+    deps.known.bases.areStored(fresh.bases, deps.now());
+    deps.known.hours.areStored(fresh.hours);
     return answers;
   } catch (error) {
     if (!isRefusedValue(error)) throw error;

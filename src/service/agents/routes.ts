@@ -96,7 +96,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   app.addHook('onClose', () => keptWaiting.stop());
   const shared = {
     partitions: createPartitions(db),
-    known: { bases: createResultBases(deps.basesFrom), hours: createHourMarks() },
+    known: { bases: createResultBases(deps.basesFrom), hours: createHourMarks(now) },
     waiting,
     keptWaiting,
     keepingFrom,

@@ -27,7 +27,8 @@ export async function oldestRollupDue(
 
 /**
  * Takes up to `limit` checks of an outdated hour; skips those that another replica has locked. The marks are deleted
- * first, so a result that is stored from now on marks its hour again when this transaction has ended.
+ * first, so a result that is stored from now on marks its hour again when this transaction has ended. Uneventful results are
+ * stored long before: see `createHourMarks`.
  */
 export async function takeRollupsDue(
   tx: Queryable,

@@ -12,14 +12,17 @@ import { createLoop, type Loop } from '../engine/loop.ts';
 import { dayMs, hourMs } from '../../durations.ts';
 
 /**
- * Keeps rollups up to date. Each finished run marks its check and hour as outdated.
+ * Keeps rollups up to date. Results mark their check and hour as outdated.
  * When the hour is over, a background item computes the rollup; a late result marks the hour again. Days are computed
  * from hours in the same way.
  * Analytics read outdated hours from raw results, so nothing is missing in between.
  */
 export const rollupQueue = 'rollups';
 
-/** Delay after the end of an hour, so that most late results are included at once. */
+/**
+ * Delay after the end of an hour, so that most late results are included at once. Replicas rely on it: they mark an hour
+ * once, and results that come within seconds find it marked (`createHourMarks`).
+ */
 const graceMs = 5 * 60_000;
 /** Checks per transaction, few enough not to block the embedded database. */
 const batch = 10;

@@ -47,15 +47,51 @@ test('a clock that is slowly fast is followed by long polls as well', () => {
   expect(errorOf(clock) / 1080).toBeCloseTo(1, 1);
 });
 
-test.each([3_600_000, -3_600_000, 150, -150])(
-  'a clock that was set by %d ms is not followed before a hello',
+test.each([3_600_000, -3_600_000, 400, -400])(
+  'a clock that was set by %d ms is followed after a hello, which quick answers ask for',
   (setBy) => {
     const clock = createServiceClock();
     clock.begin(call(0, 1, 2));
     const before = errorOf(clock);
+    // One replica that differs asks for nothing, nor do slow answers.
     clock.correct(call(1000, 1001 + setBy, 1002));
+    clock.correct(call(2000, 2001, 2002));
+    for (let at = 3000; at < 40_000; at += 2000) clock.correct(call(at - 2500, at + setBy, at));
     expect(errorOf(clock)).toBe(before);
-    clock.begin(call(2000, 2001 + setBy, 2002));
+    expect(clock.isDisputed()).toBe(false);
+    for (let at = 20_000; at <= 32_000; at += 2000) {
+      expect(clock.isDisputed()).toBe(false);
+      clock.correct(call(at, at + 1 + setBy, at + 2));
+      if (at >= 24_000) break;
+    }
+    clock.correct(call(26_000, 26_001 + setBy, 26_002));
+    expect(errorOf(clock)).toBe(before);
+    expect(clock.isDisputed()).toBe(true);
+    clock.begin(call(30_000, 30_001 + setBy, 30_002));
     expect(errorOf(clock) - setBy).toBeCloseTo(before, 0);
+    expect(clock.isDisputed()).toBe(false);
   },
 );
+
+test('clocks that parted during an outage, or are being corrected, are followed', () => {
+  const clock = createServiceClock();
+  clock.begin(call(0, 1, 2));
+  // 20 millionths for 24 hours.
+  const day = 86_400_000;
+  clock.correct(call(day, day + 1 + 1_728, day + 2));
+  expect(errorOf(clock)).toBeCloseTo(1_728, -1);
+  // A service whose clock is moved by 5 ms each second.
+  for (let at = day + 2_000; at < day + 60_000; at += 2_000) {
+    const by = 1_728 + (at - day) * 0.005;
+    clock.correct(call(at, at + 1 + by, at + 2));
+    expect(errorOf(clock) - by).toBeCloseTo(0, -1);
+  }
+});
+
+test('a hello that is slow does not make a good estimate worse', () => {
+  const clock = createServiceClock();
+  clock.begin(call(0, 1, 2));
+  const before = errorOf(clock);
+  clock.begin(call(10_000, 22_000, 22_000));
+  expect(errorOf(clock)).toBe(before);
+});
