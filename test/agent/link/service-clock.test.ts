@@ -56,15 +56,12 @@ test.each([3_600_000, -3_600_000, 400, -400])(
     // One replica that differs asks for nothing, nor do slow answers.
     clock.correct(call(1000, 1001 + setBy, 1002));
     clock.correct(call(2000, 2001, 2002));
-    for (let at = 3000; at < 40_000; at += 2000) clock.correct(call(at - 2500, at + setBy, at));
+    for (let at = 5000; at < 14_000; at += 2000) clock.correct(call(at - 2500, at + setBy, at));
     expect(errorOf(clock)).toBe(before);
-    expect(clock.isDisputed()).toBe(false);
-    for (let at = 20_000; at <= 32_000; at += 2000) {
+    for (const at of [20_000, 22_000, 24_000]) {
       expect(clock.isDisputed()).toBe(false);
       clock.correct(call(at, at + 1 + setBy, at + 2));
-      if (at >= 24_000) break;
     }
-    clock.correct(call(26_000, 26_001 + setBy, 26_002));
     expect(errorOf(clock)).toBe(before);
     expect(clock.isDisputed()).toBe(true);
     clock.begin(call(30_000, 30_001 + setBy, 30_002));
