@@ -43,10 +43,10 @@ export const stepChecks: { readonly [kind in Db['kind']]: number } = { embedded:
 /** Everything is compared again after this time, should a change have gone unnoticed. */
 const fullEveryMs = 10 * 60_000;
 /**
- * After the first agent has come. Changes are noted only while an account has agents that hold checks, so those of a transaction
- * that had begun before were not.
+ * After an agent has come or gone. Changes are noted only while an account has agents that hold checks, so those of a
+ * transaction that had begun before the first one came were not. Others may follow it at once.
  */
-const firstAgainMs = 5_000;
+const againMs = 5_000;
 /** Results of former holders are accepted for this long. */
 const formerMs = 50 * hourMs;
 
@@ -180,8 +180,7 @@ async function handOut(
         await endKeeping(tx, lostIds);
         if (lost.length > 0) log.warn({ agents: lostIds }, 'agents are gone; others get their checks');
       }
-      const isFirst = account.members.length === 0 && memberIds.length > 0;
-      const passedMs = isFirst ? fullEveryMs - firstAgainMs : 0;
+      const passedMs = isNew ? fullEveryMs - againMs : 0;
       await saveKeptAccount(tx, {
         accountId,
         rev,

@@ -226,6 +226,22 @@ describe.each(databases)('assignments: $name', (database) => {
       expect((await results()).every(({ status }) => status === 'passed')).toBe(true);
     });
 
+    it('a check whose transaction began before the agents came is found, also if they came one after the other', async () => {
+      const { db, handOut } = current();
+      const one = await connected();
+      clock.advance(1_000);
+      const two = await connected();
+      // Its row was inserted before anybody held checks, and is committed now: nothing has noted the change.
+      const id = await add();
+      await db.query('delete from kept_changes');
+      clock.advance(4_000);
+      await handOut();
+      clock.advance(2_000);
+      await handOut();
+      for (const agent of [one, two]) await agent.renewHeld();
+      expect([...one.held.keys(), ...two.held.keys()]).toEqual([id]);
+    });
+
     it('an agent that dies loses its checks after its lease; its late results count once', async () => {
       for (let count = 0; count < 16; count++) await add();
       await current().handOut();
