@@ -12,7 +12,7 @@ export type HeardTime = { sentAt: number; receivedAt: number; serviceTime: numbe
  * which is wrong by up to half of a slow call. Every later answer corrects it to the nearest value that is possible. Quick
  * calls therefore count, and slow ones and long polls do no harm.
  */
-export type ServiceClock = {
+export type HeardClock = {
   /** Takes the time of a hello. Keeps what is known if it is possible by this answer, and begins anew if not. */
   begin: (heard: HeardTime) => void;
   /** Corrects the difference by another answer. Does nothing before `begin`. */
@@ -37,7 +37,7 @@ const quickMs = 1_000;
 const disputes = 3;
 const disputedMs = 10_000;
 
-export function createServiceClock(): ServiceClock {
+export function createHeardClock(): HeardClock {
   let offsetMs: number | null = null;
   /** How far `offsetMs` can be from the truth, by the best answer so far. */
   let doubtMs = 0;

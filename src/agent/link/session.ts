@@ -7,7 +7,7 @@ import type { RequestOf, ResponseOf } from '../../protocol/routes.ts';
 import { backoffMs, pause } from './backoff.ts';
 import { machine } from './machine.ts';
 import type { ServiceClient } from './client.ts';
-import { createServiceClock } from './service-clock.ts';
+import { createHeardClock } from './service-clock.ts';
 import type { TurnWatch } from '../metrics/turn-watch.ts';
 
 export type Hello = ResponseOf<'hello'>;
@@ -60,7 +60,7 @@ export function createSession(options: {
   const { client, log, watch, stopped } = options;
   let current: Hello | null = null;
   const { monotonicNow = () => performance.now() } = options;
-  const serviceClock = createServiceClock();
+  const serviceClock = createHeardClock();
   client.onAnswer((time) => {
     if (time !== null) serviceClock.correct(time);
   });

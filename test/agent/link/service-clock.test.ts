@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createServiceClock } from '../../../src/agent/link/service-clock.ts';
+import { createHeardClock } from '../../../src/agent/link/service-clock.ts';
 
 /** The service's clock is ahead of the monotonic one by this much. */
 const ahead = 1_790_000_000_000;
@@ -9,10 +9,10 @@ const call = (sentAt: number, readAt: number, receivedAt: number) => ({
   receivedAt,
   serviceTime: Math.floor(ahead + readAt),
 });
-const errorOf = (clock: ReturnType<typeof createServiceClock>) => (clock.offsetMs() ?? Number.NaN) - ahead;
+const errorOf = (clock: ReturnType<typeof createHeardClock>) => (clock.offsetMs() ?? Number.NaN) - ahead;
 
 test('nothing is known before the first hello', () => {
-  const clock = createServiceClock();
+  const clock = createHeardClock();
   clock.correct(call(0, 1, 2));
   expect(clock.offsetMs()).toBeNull();
 });
@@ -21,7 +21,7 @@ test.each([
   ['late', 0, -400],
   ['early', 800, 400],
 ])('a slow hello is corrected by the first quick answer (answer read %s)', (_, readAt, error) => {
-  const clock = createServiceClock();
+  const clock = createHeardClock();
   clock.begin(call(0, readAt, 800));
   expect(errorOf(clock)).toBeCloseTo(error, -1);
   clock.correct(call(1000, 1001, 1003));
@@ -29,7 +29,7 @@ test.each([
 });
 
 test('slow answers and long polls make nothing worse', () => {
-  const clock = createServiceClock();
+  const clock = createHeardClock();
   clock.begin(call(0, 1, 2));
   const before = errorOf(clock);
   clock.correct(call(10, 25_000, 25_001));
@@ -39,7 +39,7 @@ test('slow answers and long polls make nothing worse', () => {
 });
 
 test('a clock that is slowly fast is followed by long polls as well', () => {
-  const clock = createServiceClock();
+  const clock = createHeardClock();
   clock.begin(call(0, 1, 2));
   // 100 millionths fast, for three hours.
   for (let at = 0; at < 10_800_000; at += 25_000)
@@ -50,7 +50,7 @@ test('a clock that is slowly fast is followed by long polls as well', () => {
 test.each([3_600_000, -3_600_000, 400, -400])(
   'a clock that was set by %d ms is followed after a hello, which quick answers ask for',
   (setBy) => {
-    const clock = createServiceClock();
+    const clock = createHeardClock();
     clock.begin(call(0, 1, 2));
     const before = errorOf(clock);
     // One replica that differs asks for nothing, nor do slow answers.
@@ -71,7 +71,7 @@ test.each([3_600_000, -3_600_000, 400, -400])(
 );
 
 test('clocks that parted during an outage, or are being corrected, are followed', () => {
-  const clock = createServiceClock();
+  const clock = createHeardClock();
   clock.begin(call(0, 1, 2));
   // 20 millionths for 24 hours.
   const day = 86_400_000;
@@ -86,7 +86,7 @@ test('clocks that parted during an outage, or are being corrected, are followed'
 });
 
 test('a hello that is slow does not make a good estimate worse', () => {
-  const clock = createServiceClock();
+  const clock = createHeardClock();
   clock.begin(call(0, 1, 2));
   const before = errorOf(clock);
   clock.begin(call(10_000, 22_000, 22_000));
