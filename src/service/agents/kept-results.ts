@@ -1,18 +1,10 @@
-import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
-import {
-  claimWindowSeconds,
-  lastDue,
-  nextDue,
-  scheduledJobId,
-  scheduledRunId,
-} from '../../protocol/schedule.ts';
+import { claimWindowSeconds, nextDue, scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
 import { laneOf, type JobType } from '../../protocol/check-types.ts';
-import type { Db, Queryable } from '../db/database.ts';
-import type { Partitions } from '../db/partitions.ts';
+import type { Queryable } from '../db/database.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
 import { uuidPattern } from '../engine/ids.ts';
-import { recordGaps, type Stretch } from '../scheduling/gaps.ts';
+import type { MissedReport } from '../keeping/missed-reports.ts';
 import type { FinishedJob, LockedJob } from '../scheduling/jobs.ts';
 import type { Readable } from './read-result.ts';
 
@@ -26,9 +18,6 @@ import type { Readable } from './read-result.ts';
  * next run, which would close it, is due at least 10 s after it, by a clock that may differ a little.
  */
 export const promptMs = 9_000;
-/** Codes of runs that a holder did not make. */
-const missedCodes: readonly ReasonCode[] = ['NO_AGENT', 'NOT_CLAIMED'];
-
 /** A check that an agent holds or has held. */
 type Keeper = {
   checkId: string;
@@ -59,6 +48,8 @@ export type KeptRuns = {
   newJob(result: Result): LockedJob | undefined;
   /** Whether a result only says that runs did not take place. */
   isMissed(item: Readable): boolean;
+  /** What a result says that only says that runs did not take place. */
+  reportOf(result: Result): MissedReport;
   /** The runs of those of these results that a holder made. */
   momentsOf(items: readonly Readable[]): { jobId: string; checkId: string; dueAt: number }[];
 };
@@ -76,18 +67,32 @@ export async function lockKeptRuns(
   const rows =
     checkIds.length === 0
       ? []
-      : await tx.query<Keeper>(
+      : await tx.query<Omit<Keeper, 'recordedTo'>>(
           `select k.check_id as "checkId", k.agent_id as "agentId", k.account_id as "accountId",
              k.location_id as "locationId", l.slug_name as "runLocation", c.check_type as "checkType",
              c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
-             k.dropped_at as "droppedAt",
-             (select max(m.to_due_at) from missed_runs m where m.check_id = k.check_id) as "recordedTo"
+             k.dropped_at as "droppedAt"
            from kept_checks k join checks c on c.id = k.check_id join locations l on l.id = k.location_id
            where k.account_id = $1 and k.check_id = any($2::uuid[])
            order by k.check_id, k.agent_id for no key update of k`,
           [accountId, checkIds],
         );
-  const keepers = new Map(rows.map((row) => [`${row.checkId} ${row.agentId}`, row]));
+  // By a statement after the lock: another transaction may have written a record while this one waited.
+  const records =
+    rows.length === 0
+      ? []
+      : await tx.query<{ checkId: string; to: Date }>(
+          `select check_id as "checkId", max(to_due_at) as "to" from missed_runs
+           where check_id = any($1::uuid[]) group by check_id`,
+          [checkIds],
+        );
+  const recordedTo = new Map(records.map(({ checkId, to }) => [checkId, to]));
+  const keepers = new Map(
+    rows.map((row) => [
+      `${row.checkId} ${row.agentId}`,
+      { ...row, recordedTo: recordedTo.get(row.checkId) ?? null },
+    ]),
+  );
   const findKeeper = (result: Result): Keeper | undefined => {
     const keeper = keepers.get(`${result.checkId} ${result.leaseToken}`);
     if (keeper === undefined || result.dueAt === undefined) return undefined;
@@ -104,6 +109,13 @@ export async function lockKeptRuns(
   return {
     keeperOf,
     isMissed: (item) => isOfKeeper(item) && isMissed(item),
+    reportOf: (result) => ({
+      keeper: keeperOf(result),
+      from: momentOf(result),
+      to: Date.parse(String(result.details['to'])),
+      count: result.details['count'],
+      code: result.reason?.code,
+    }),
     momentsOf: (items) =>
       items.flatMap(({ result }) => {
         const { jobId, checkId } = result;
@@ -181,38 +193,6 @@ export function admit<J extends LockedJob | FinishedJob>(job: J, result: Result,
   if (result.dueAt === undefined || runs.keeperOf(result) === undefined) return job;
   if (job.leaseToken === result.leaseToken || job.pastTokens.includes(result.leaseToken)) return job;
   return { ...job, pastTokens: [...job.pastTokens, result.leaseToken] };
-}
-
-/**
- * Records the runs that these results call missed. A former holder owes those until the check was taken from it: its
- * successor may have begun after them. The later ones are its successor's. Returns which were recorded.
- */
-export async function recordKeptMissed(
-  tx: Db,
-  options: { items: readonly Readable[]; runs: KeptRuns; now: number; partitions: Partitions },
-): Promise<Map<number, 'stored' | 'superseded' | { reason: string }>> {
-  const { items, runs, now, partitions } = options;
-  const verdicts = new Map<number, 'stored' | 'superseded' | { reason: string }>();
-  const stretches: Stretch[] = [];
-  for (const { index, result } of items) {
-    const keeper = runs.keeperOf(result);
-    const from = momentOf(result);
-    const to = Date.parse(String(result.details['to']));
-    const stepMs = (keeper?.intervalSeconds ?? 0) * 1000;
-    const isRange = to >= from && to <= now + clockSkewMs && (to - from) % stepMs === 0;
-    if (keeper === undefined) verdicts.set(index, { reason: 'the agent has never held this check' });
-    // The check was edited meanwhile: its moments are others now.
-    else if (!isRange) verdicts.set(index, 'superseded');
-    else {
-      const { droppedAt } = keeper;
-      const last = droppedAt === null ? to : Math.min(to, lastDue(keeper, droppedAt.getTime()));
-      verdicts.set(index, last < from ? 'superseded' : 'stored');
-      const code = missedCodes.find((known) => known === result.reason?.code) ?? 'NO_AGENT';
-      stretches.push({ ...keeper, stepMs, from, to: last, code });
-    }
-  }
-  await recordGaps(tx, { stretches, now, partitions });
-  return verdicts;
 }
 
 /**

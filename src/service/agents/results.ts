@@ -1,4 +1,7 @@
+import { defaultRetention } from '../../config/retention.ts';
 import type { Log } from '../../log.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
+import { recordReports } from '../keeping/missed-reports.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
 import { endSessionRuns } from '../scheduling/session-runs.ts';
 import { sqlState, type Db } from '../db/database.ts';
@@ -14,14 +17,7 @@ import { correctMissed, type LateRun } from '../scheduling/correct-missed.ts';
 import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
-import {
-  admit,
-  insertFinishedRuns,
-  insertKeptJobs,
-  lockKeptRuns,
-  passScheduler,
-  recordKeptMissed,
-} from './kept-results.ts';
+import { admit, insertFinishedRuns, insertKeptJobs, lockKeptRuns, passScheduler } from './kept-results.ts';
 import { accept } from './accept-result.ts';
 import { judgeEnded, judgeLive, stateOf, type JobState } from './judge-result.ts';
 import {
@@ -81,8 +77,18 @@ function* chunksOf(readable: readonly Readable[], now: number): Generator<Readab
   if (chunk.length > 0) yield chunk;
 }
 
-/** Uneventful results take a fraction of the work of others. */
-const workOf = (item: Readable, now: number): number => (looksQuiet(item, now) ? 1 : 2);
+/**
+ * Uneventful results take a fraction of the work of others. Each moment that is reported as missed is compared with the results
+ * of the check.
+ */
+const workOf = (item: Readable, now: number): number =>
+  looksQuiet(item, now) ? 1 : 2 + missedCount(item) / momentsOfWork;
+const momentsOfWork = 20;
+
+function missedCount({ result }: Readable): number {
+  const count = result.status === 'missed' ? Number(result.details['count']) : 0;
+  return count > 0 ? Math.min(count, protocolLimits.missedMoments) : 0;
+}
 
 /** Stores results in one transaction. If the database rejects a value, each result is stored in its own transaction. */
 async function storeChunk(
@@ -125,7 +131,7 @@ function isRefusedValue(error: unknown): boolean {
 
 async function storeInTransaction(
   tx: Db,
-  { partitions, known, now }: Pick<Deps, 'partitions' | 'known' | 'now'>,
+  { partitions, known, now, resultDays = defaultRetention.resultDays }: Omit<Deps, 'db' | 'log'>,
   from: From,
   {
     all,
@@ -161,7 +167,9 @@ async function storeInTransaction(
       if (job !== undefined) live.set(job.id, stateOf(job, true));
     }
   }
-  const unmade = await recordKeptMissed(tx, { items: missed, runs, now: at, partitions });
+  const reports = missed.map(({ result }) => runs.reportOf(result));
+  const verdicts = await recordReports(tx, { reports, now: at, partitions, resultDays });
+  const unmade = new Map(verdicts.map((verdict, index) => [missed[index]?.index, verdict]));
 
   const stored: ResultToStore[] = [];
   const others = chunk.map((item) => {

@@ -5,7 +5,14 @@ import { maxCompared } from '../scheduling/gaps.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
 import type { Diff } from './diff.ts';
 import { formerHoldings, type FormerHolding } from './former-holdings.ts';
-import { dropChecks, keepChecks, takeFromScheduler, type Holding, type KeepingAgent } from './statements.ts';
+import {
+  dropChecks,
+  keepChecks,
+  leaveChanges,
+  takeFromScheduler,
+  type Holding,
+  type KeepingAgent,
+} from './statements.ts';
 import { giveBack, hasRead, owedBy } from './take-back.ts';
 
 /** Writes the differences. Returns the agents that have something to read. */
@@ -42,6 +49,11 @@ export async function applyDiff(
     return at - owed < maxCompared * check.intervalSeconds * 1000 ? owed : null;
   };
 
+  // An agent that is not known to be alive still runs the old form, as far as it runs anything. If it comes back, it learns of
+  // the change then; if not, what it owes until then is passed on with the check.
+  const same = diff.same.filter(isAlive);
+  const later = diff.same.filter((holding) => !isAlive(holding));
+  await leaveChanges(tx, { accountId, checkIds: later.map(({ checkId }) => checkId) });
   await dropChecks(tx, {
     rev,
     now,
@@ -55,7 +67,7 @@ export async function applyDiff(
   );
   const moments = await takeFromScheduler(
     tx,
-    [...diff.given, ...diff.same].map(({ checkId }) => checkId),
+    [...diff.given, ...same].map(({ checkId }) => checkId),
   );
   await keepChecks(tx, {
     accountId,
@@ -72,7 +84,7 @@ export async function applyDiff(
         return [{ checkId, agentId, locationId, owedFrom: new Date(owedFrom) }];
       }),
       // An edited check that stays where it is. If its schedule was edited, a moment was set, which the holder must know.
-      ...diff.same.map((holding) => {
+      ...same.map((holding) => {
         const { checkId, agentId, locationId, owedFrom } = holding;
         const check = facts.get(checkId);
         const owed = check === undefined ? owedFrom : new Date(owedBy(holding, byId.get(agentId), check));
@@ -95,7 +107,7 @@ export async function applyDiff(
   return [
     ...new Set([
       ...diff.given.flatMap(({ agentId, from }) => (from === null ? [agentId] : [agentId, from.agentId])),
-      ...diff.same.map(({ agentId }) => agentId),
+      ...same.map(({ agentId }) => agentId),
       ...diff.dropped.map(({ agentId }) => agentId),
     ]),
   ];

@@ -2,7 +2,8 @@ import { effectiveSlugs } from '../checks/storage/effective-checks.ts';
 import type { Queryable } from '../db/database.ts';
 import type { ClaimedGroup } from '../scheduling/jobs-claim.ts';
 import { variablesTag } from './shared-variables.ts';
-import { cursorOf, giveToScheduler, keepingChannel } from './statements.ts';
+import { addKeptAccount, cursorOf, giveToScheduler, keepingChannel } from './statements.ts';
+import { noteReported } from './touch-checks.ts';
 import type { Db } from '../db/database.ts';
 
 /** Statements for the agents that hold checks: renewing their lease, and reading what has changed. */
@@ -26,7 +27,8 @@ export async function renewKeeping(
   },
 ): Promise<boolean> {
   const { agentId, locationId, accountId, until, now, reportedTo, cursor } = renewal;
-  const rows = await db.query<{ wasAlive: boolean }>(
+  if (cursor === null) await noteReported(db, agentId);
+  const rows = await db.query<{ wasAlive: boolean; isKnown: boolean }>(
     `with before as (
        select id, coalesce(keeps_until > $4, false) as alive from agents
        where id = $1 and location_id = $2 and keeps for update
@@ -35,7 +37,8 @@ export async function renewKeeping(
        -- It goes back when the agent takes over a check whose last runs nobody has made.
        reported_to = coalesce(least($5::timestamptz, $4::timestamptz), a.reported_to),
        kept_cursor = $6, keeps_minor = $7, shares_until = $3
-     from before where a.id = before.id returning before.alive as "wasAlive"`,
+     from before where a.id = before.id returning before.alive as "wasAlive",
+       exists (select 1 from kept_accounts where account_id = $9) as "isKnown"`,
     // One that leaves without ever having held a check has nothing to give back.
     [
       agentId,
@@ -46,12 +49,14 @@ export async function renewKeeping(
       cursor,
       renewal.minor,
       renewal.isLeaving,
+      accountId,
     ],
   );
   const [row] = rows;
   if (row === undefined) return false;
-  if (row.wasAlive && !renewal.isLeaving) return true;
-  await db.query('insert into kept_accounts (account_id) values ($1) on conflict do nothing', [accountId]);
+  // A replica that lets agents hold no checks may have forgotten the account meanwhile.
+  if (row.wasAlive && row.isKnown && !renewal.isLeaving) return true;
+  await addKeptAccount(db, accountId);
   await db.notify(keepingChannel, accountId);
   return true;
 }

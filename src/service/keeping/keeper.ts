@@ -23,9 +23,9 @@ import {
   lockKeptAccount,
   saveKeptAccount,
   takeChanges,
-  touchChecks,
   type KeepingAgent,
 } from './statements.ts';
+import { touchChecks } from './touch-checks.ts';
 import { recordOwedBefore, requeueForgottenJobs, requeueKeptJobs } from './take-back.ts';
 
 /**

@@ -1,6 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import { sharingMinor } from './shared-variables.ts';
-import { certificateTypes, uptimeLaneTypes } from './types.ts';
+import { uptimeLaneTypes } from './types.ts';
 import { checksWithGroups, effectiveRuntimeId, effectiveSlugs } from '../checks/storage/effective-checks.ts';
 
 /** Statements on checks that agents hold. The row of the account is locked while they are changed. */
@@ -34,12 +33,26 @@ export async function accountsToHandOut(
 
 /** Locks the account for a hand-out; undefined = another replica has it, or it has never had an agent that holds checks. */
 export async function lockKeptAccount(tx: Queryable, accountId: string): Promise<KeptAccount | undefined> {
+  return lockAccount(tx, accountId, 'for update skip locked');
+}
+
+/** Locks the account once no replica hands its checks out. It is added if it is absent. */
+export async function claimKeptAccount(tx: Queryable, accountId: string): Promise<KeptAccount | undefined> {
+  await addKeptAccount(tx, accountId);
+  return lockAccount(tx, accountId, 'for update');
+}
+
+async function lockAccount(tx: Queryable, accountId: string, lock: string): Promise<KeptAccount | undefined> {
   const rows = await tx.query<KeptAccount>(
-    `select rev, epoch, members, handed_out_at as "handedOutAt" from kept_accounts
-     where account_id = $1 for update skip locked`,
+    `select rev, epoch, members, handed_out_at as "handedOutAt" from kept_accounts where account_id = $1 ${lock}`,
     [accountId],
   );
   return rows[0];
+}
+
+/** The account has agents that hold checks. */
+export async function addKeptAccount(db: Queryable, accountId: string): Promise<void> {
+  await db.query('insert into kept_accounts (account_id) values ($1) on conflict do nothing', [accountId]);
 }
 
 export async function saveKeptAccount(
@@ -132,6 +145,18 @@ export async function takeChanges(tx: Queryable, accountId: string): Promise<Cha
   };
 }
 
+/** Leaves changes to a later hand-out. */
+export async function leaveChanges(
+  tx: Queryable,
+  { accountId, checkIds }: { accountId: string; checkIds: readonly string[] },
+): Promise<void> {
+  if (checkIds.length === 0) return;
+  await tx.query('insert into kept_changes (account_id, check_id) select $1, unnest($2::uuid[])', [
+    accountId,
+    [...checkIds],
+  ]);
+}
+
 /** A check that an agent may hold: active, of the uptime lane, at one location, without scripts. */
 export type KeepableCheck = {
   id: string;
@@ -214,29 +239,6 @@ export async function keepChecks(
      on conflict (check_id, agent_id) do update set location_id = excluded.location_id, owed_from = excluded.owed_from,
        rev = excluded.rev, epoch = excluded.epoch, dropped_at = null, is_refused = false, pauses_until = null`,
     [accountId, rev, epoch, JSON.stringify(rows)],
-  );
-}
-
-/** Whether `agent_id` names an agent that gets the variables of the account within its checks. */
-const hasVariablesInChecks = `agent_id in (select id from agents
-  where keeps_minor < ${sharingMinor} or shares_until is distinct from keeps_until)`;
-
-/** Tells the holders of the checks that these changes concern to read them again. What they owe stays. */
-export async function touchChecks(
-  tx: Queryable,
-  {
-    accountId,
-    rev,
-    changes: { everything, variables, certificates, locations },
-  }: { accountId: string; rev: number; changes: Changes },
-): Promise<void> {
-  if (!everything && !variables && !certificates && locations.length === 0) return;
-  await tx.query(
-    `update kept_checks set rev = $2
-     where account_id = $1 and dropped_at is null
-       and ($3 or location_id = any($4::uuid[]) or ($5 and ${hasVariablesInChecks})
-         or ($6 and check_id in (select id from checks where account_id = $1 and check_type in ${certificateTypes})))`,
-    [accountId, rev, everything, locations, variables, certificates],
   );
 }
 

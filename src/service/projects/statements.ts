@@ -141,11 +141,16 @@ export async function ownersOf(
   );
 }
 
-/** Makes checks due now. */
+/** Makes checks due now. The holder of a check is told of it. */
 export async function runSoon(tx: Queryable, checkIds: readonly string[], now: Date): Promise<void> {
   if (checkIds.length === 0) return;
   await tx.query(
-    'update checks set next_due_at = $2 where id = any($1::uuid[]) and activated and next_due_at is not null',
+    `with soon as (
+       update checks c set next_due_at = $2 where id = any($1::uuid[]) and activated and (next_due_at is not null
+         or exists (select 1 from kept_checks k where k.check_id = c.id and k.dropped_at is null))
+       returning account_id, id
+     )
+     select note_kept_change(account_id, id, null) from soon`,
     [checkIds, now],
   );
 }

@@ -47,7 +47,10 @@ export function createResultBases(from = 0): ResultBases {
   let bytes = 0;
 
   function keep({ checkId, startedAt, body }: ResultToStore): void {
-    bytes += body.length - (bases.get(checkId)?.body.length ?? 0);
+    bytes -= bases.get(checkId)?.body.length ?? 0;
+    bases.delete(checkId);
+    if (bytes + body.length > mostBytes) return;
+    bytes += body.length;
     bases.set(checkId, { id: uuidv7(startedAt), startedAt, body, storedAt: null, misfits: 0 });
   }
 
@@ -58,7 +61,7 @@ export function createResultBases(from = 0): ResultBases {
     const base = bases.get(checkId);
     if (base === undefined) {
       // The first run of a day is only remembered: checks that run rarely have no use for a base.
-      if (bytes + body.length <= mostBytes) keep(result);
+      keep(result);
       return null;
     }
     const difference = differenceOf(JSON.parse(base.body), contentOf(result));

@@ -38,6 +38,8 @@ export type KeepingBench = {
   office: { id: string; slug: string; key: string };
   /** Hands checks out, as the service does it at once or within a second. The service was not away before. */
   handOut: () => Promise<void>;
+  /** The same, but without saying that the service was there until now. */
+  lookAgain: () => Promise<void>;
   /** `minor`: null = an agent that does not name it, as those of minor 7. */
   connect: (continues?: string[], minor?: number | null) => Promise<KeepingAgent>;
   /** What a service does that lets agents hold no checks. */
@@ -74,7 +76,9 @@ export function keepingBench(
     };
     const connect: KeepingBench['connect'] = (continues = [], minor = protocolMinor) =>
       connectKeeping(service, office, { continues, minor });
-    bench = { db, service, accountId, office, handOut, connect, release: () => releaseEverything(parts) };
+    const lookAgain = () => keeper.tick();
+    const release = () => releaseEverything(parts);
+    bench = { db, service, accountId, office, handOut, lookAgain, connect, release };
   });
   afterEach(() => bench?.service.app.close());
   return {

@@ -1,0 +1,85 @@
+import { dayMs } from '../../durations.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
+import type { ReasonCode } from '../../protocol/reasons.ts';
+import type { Db } from '../db/database.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { clockSkewMs } from '../engine/clock-skew.ts';
+import { recordGaps, type Stretch } from '../scheduling/gaps.ts';
+
+/** Reports of agents that they have not made runs of checks that they hold or held. */
+
+export type MissedReport = {
+  /** The check, and when it was taken from the agent; undefined = the agent has never held it. */
+  keeper:
+    | (Omit<Stretch, 'stepMs' | 'from' | 'to' | 'code'> & { intervalSeconds: number; droppedAt: Date | null })
+    | undefined;
+  /** Milliseconds since the epoch. */
+  from: number;
+  to: number;
+  /** Number of moments, as the agent has sent it. */
+  count: unknown;
+  code: string | undefined;
+};
+
+/** Codes of runs that a holder did not make. */
+const missedCodes: readonly ReasonCode[] = ['NO_AGENT', 'NOT_CLAIMED'];
+/** No check runs more often. */
+const shortestStepMs = 1_000;
+
+/**
+ * Records the runs that these reports call missed. A former holder owes those until the check was taken from it: its
+ * successor may have begun after them. The later ones are its successor's. Moments before the time that results are kept
+ * for are left out. Returns for each report whether it is recorded.
+ */
+export async function recordReports(
+  tx: Db,
+  options: { reports: readonly MissedReport[]; now: number; partitions: Partitions; resultDays: number },
+): Promise<('stored' | 'superseded' | { reason: string })[]> {
+  const { reports, now, partitions, resultDays } = options;
+  const earliest = now - (resultDays - 1) * dayMs;
+  const stretches: Stretch[] = [];
+  const verdicts = reports.map((report) => {
+    const { keeper } = report;
+    if (keeper === undefined) return { reason: 'the agent has never held this check' };
+    const range = rangeOf(report, keeper.intervalSeconds * 1000, now);
+    const part = range && partOf(range, earliest, keeper.droppedAt?.getTime() ?? Infinity);
+    if (part === null) return 'superseded';
+    const code = missedCodes.find((known) => known === report.code) ?? 'NO_AGENT';
+    const stretch = { ...keeper, ...part, code };
+    if (!stretches.some((known) => contains(known, stretch))) stretches.push(stretch);
+    return 'stored';
+  });
+  await recordGaps(tx, { stretches, now, partitions });
+  return verdicts;
+}
+
+type Range = Pick<Stretch, 'from' | 'to' | 'stepMs'>;
+
+/**
+ * The moments that a report names; null = they are not evenly spaced, or too many. They are those of the schedule that the check
+ * had then. Reports of earlier agents that do not count them are read with its present one.
+ */
+function rangeOf({ from, to, count }: MissedReport, intervalMs: number, now: number): Range | null {
+  const stepMs = typeof count === 'number' && count > 1 ? (to - from) / (count - 1) : intervalMs;
+  const isEven = Number.isInteger(stepMs) && stepMs >= shortestStepMs && (to - from) % stepMs === 0;
+  const isShort = (to - from) / stepMs < protocolLimits.missedMoments;
+  return isEven && isShort && to >= from && to <= now + clockSkewMs ? { from, to, stepMs } : null;
+}
+
+/** The moments of a stretch from `earliest` to `latest`; null = there are none. */
+function partOf({ from, to, stepMs }: Range, earliest: number, latest: number): Range | null {
+  const first = from + Math.max(0, Math.ceil((earliest - from) / stepMs)) * stepMs;
+  const last = from + Math.floor((Math.min(to, latest) - from) / stepMs) * stepMs;
+  return first <= last ? { from: first, to: last, stepMs } : null;
+}
+
+type Place = Pick<Stretch, 'checkId' | 'locationId'>;
+
+/** Several holders, and several processes, may report the same moments. */
+const contains = (known: Range & Place, other: Range & Place): boolean =>
+  known.checkId === other.checkId &&
+  known.locationId === other.locationId &&
+  known.stepMs === other.stepMs &&
+  known.from <= other.from &&
+  other.to <= known.to &&
+  (other.from - known.from) % known.stepMs === 0;
