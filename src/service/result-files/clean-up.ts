@@ -63,34 +63,52 @@ async function withoutDeletedChecks(options: Options, file: ResultFile): Promise
   const kept = stretches.filter(({ checkId }) => existing.has(checkId));
   if (kept.length === 0) return drop(options, file);
   const { accountId, day } = file;
-  let rows;
-  try {
-    rows = await rowsOfStretches(files, file, kept);
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
-    // Its turn comes again when it can be read (whole-files.ts); other work must not wait for it.
-    log.error({ file: file.id, day, error: toError(error).message }, 'a file with results cannot be read');
-    return noteReadable(db, { id: file.id, unreadableSince: new Date(now()) });
-  }
+  const parts = rowsOfStretches(files, file, kept);
   const take = (tx: Db) => deleteFile(tx, file.id);
-  if (await moveToFile({ ...options, accountId, day, rows, take })) await files.remove(pathOf(file));
+  try {
+    const isReplaced = await moveToFile({ ...options, accountId, day, parts, mostBytes: Infinity, take });
+    if (isReplaced) await files.remove(pathOf(file));
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    // Its turn comes again when it can be read (whole-files.ts); other work must not wait for it.
+    log.error({ file: file.id, day, error: error.message }, 'a file with results cannot be read');
+    await noteReadable(db, { id: file.id, unreadableSince: new Date(now()) });
+  }
 }
 
-async function rowsOfStretches(
+/** A file cannot be read, and the store is well. */
+class Unreadable extends Error {}
+
+const reading = async <Read>(read: Promise<Read>): Promise<Read> => {
+  try {
+    return await read;
+  } catch (error) {
+    throw error instanceof StoreUnavailable ? error : new Unreadable(toError(error).message);
+  }
+};
+
+/** Bytes of values, before compression, that are read together. */
+const readBytes = 8 * 1024 * 1024;
+
+/** The rows of stretches, a limited number at a time. Rejects with Unreadable. */
+async function* rowsOfStretches(
   files: NamedFiles,
   file: ResultFile,
   stretches: readonly Stretch[],
-): Promise<FileRow[]> {
-  const opened = await createOpenFiles(files)(file);
-  const rows: FileRow[] = [];
-  for (const piece of stretches.flatMap((stretch) => piecesOf(stretch, opened))) {
-    const read = await readRows(opened, { group: piece.group, rows: rowsOf(piece), names: columnNames });
-    for (let row = 0; row < piece.to - piece.from; row++) {
-      const values = columnNames.map((name) => [name, read[name]?.[row] ?? null] as const);
-      rows.push(Object.fromEntries(values) as FileRow); // all of its columns
+): AsyncGenerator<FileRow[]> {
+  const opened = await reading(createOpenFiles(files)(file));
+  for (const { group, ...piece } of stretches.flatMap((stretch) => piecesOf(stretch, opened))) {
+    const { num_rows: count = 1n, total_byte_size: size = 0n } = opened.footer.row_groups[group] ?? {};
+    const atOnce = Math.max(1, Math.floor((Number(count) * readBytes) / Math.max(1, Number(size))));
+    for (let { from } = piece; from < piece.to; from += atOnce) {
+      const rows = rowsOf({ from, to: Math.min(piece.to, from + atOnce) });
+      const read = await reading(readRows(opened, { group, rows, names: columnNames }));
+      yield rows.map((_, row) => {
+        const values = columnNames.map((name) => [name, read[name]?.[row] ?? null] as const);
+        return Object.fromEntries(values) as FileRow; // all of its columns
+      });
     }
   }
-  return rows;
 }
 
 /**

@@ -4,30 +4,20 @@ import type { Log } from '../../log.ts';
 import type { NamedFiles } from '../artifacts/named-files.ts';
 import { sqlState, type Db } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
-import {
-  daysInTable,
-  deleteMoved,
-  finishDay,
-  readMoving,
-  sharesOfDay,
-  shrinkDay,
-  takeDay,
-  type CheckShare,
-} from './move-statements.ts';
+import { daysInTable, deleteMoved, finishDay, shrinkDay, takeDay, type MovedKey } from './move-statements.ts';
+import { createMovingResults, portionsOf, sharesOfDay, type Portion } from './moving-results.ts';
 import { moveToFile } from './write-file.ts';
 
 /** Moves results of whole days (UTC) from the database into files. */
 
 /** Results arrive up to a day late; those that still come later stay in the table until enough of them are there. */
 const graceMs = 2 * hourMs;
-/** Fewer results of an account and a day stay in the table, because a file would take more space. */
-const leastRows = 100;
 /** A day is looked at again after this time, for results that could not move or came late. */
 const againMs = dayMs;
 const takenMs = 10 * minuteMs;
-/** Stored bytes of the bodies in one file. In memory they take up to ten times as much. */
+/** Bytes of a file. */
 const fileBytes = 8 * 1024 * 1024;
-/** Results in one file. The embedded database does nothing else while it reads or deletes them. */
+/** Results in one file. The embedded database does nothing else while it deletes them. */
 const fileRows = { embedded: 3_000, server: 20_000 };
 /** Between two files, so that a service of one process does its other work. */
 const pauseMs = { embedded: 100, server: 0 };
@@ -87,54 +77,51 @@ type Day = { day: Date; keep: () => Promise<boolean>; signal: AbortSignal };
 
 async function moveDay(options: Options, { day, keep, signal }: Day): Promise<number> {
   const { db, log, now } = options;
+  const goOn = async () => !signal.aborted && (await keep());
+  const most = { mostRows: fileRows[db.kind], mostBytes: fileBytes };
   let moved = 0;
-  const shares = await sharesOfDay(db, { day, now: now() });
-  for (const { accountId, checkIds, limit } of portionsOf(shares, fileRows[db.kind])) {
-    // A portion of one check may have more results than one file.
-    for (;;) {
-      if (signal.aborted || !(await keep())) return moved;
-      const rows = await readMoving(db, { day, now: now(), accountId, checkIds, limit });
-      if (rows.length === 0) break;
-      const take = async (tx: Db) => (await deleteMoved(tx, day, rows)) === rows.length;
-      if (!(await moveToFile({ ...options, accountId, day, rows, take }))) {
-        log.info({ day, accountId }, 'results changed while they were moved; they are moved later');
-        break;
-      }
-      moved += rows.length;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs[db.kind]));
-      if (rows.length < limit) break;
-    }
-  }
+  for await (const portion of portionsOf(sharesOfDay(db, { day, now, goOn }), most))
+    moved += await movePortion(options, { day, goOn, portion });
   if (moved > 0) log.info({ day, results: moved }, 'results moved to files');
   return moved;
 }
 
-type Portion = { accountId: string; checkIds: string[]; limit: number };
-
-/** Divides the checks of a day into portions for one file each. Accounts with few results have none. */
-export function portionsOf(shares: readonly CheckShare[], mostRows: number): Portion[] {
-  const ofAccounts = new Map<string, number>();
-  for (const { accountId, rows } of shares)
-    ofAccounts.set(accountId, (ofAccounts.get(accountId) ?? 0) + rows);
-  const portions: (Portion & { rows: number; bytes: number })[] = [];
-  for (const { accountId, checkId, rows, bytes } of shares) {
-    if ((ofAccounts.get(accountId) ?? 0) < leastRows) continue;
-    const last = portions.at(-1);
-    const fits =
-      last?.accountId === accountId && last.rows + rows <= mostRows && last.bytes + bytes <= fileBytes;
-    if (last !== undefined && fits) {
-      last.checkIds.push(checkId);
-      last.rows += rows;
-      last.bytes += bytes;
-    } else {
-      const limit = Math.max(1, Math.min(mostRows, Math.floor((rows * fileBytes) / Math.max(1, bytes))));
-      portions.push({ accountId, checkIds: [checkId], limit, rows, bytes });
+/** Moves the results of a portion to one file, or to several if they are too many. Returns how many it moved. */
+async function movePortion(
+  options: Options,
+  { day, goOn, portion }: { day: Date; goOn: () => Promise<boolean>; portion: Portion },
+): Promise<number> {
+  const { db, log, now } = options;
+  const { accountId } = portion;
+  const results = createMovingResults(db, { day, now, portion });
+  const most = fileRows[db.kind];
+  for (let moved = 0; ;) {
+    if (!(await goOn())) return moved;
+    const keys: MovedKey[] = [];
+    async function* parts() {
+      while (keys.length < most) {
+        const rows = await results.next(most - keys.length);
+        if (rows.length === 0) return;
+        for (const { id, started_at: at, version } of rows)
+          keys.push({ id: String(id), startedAt: new Date(Number(at)), version });
+        yield rows;
+      }
     }
+    const take = async (tx: Db) => (await deleteMoved(tx, day, keys)) === keys.length;
+    const isMoved = await moveToFile({
+      ...options,
+      accountId,
+      day,
+      parts: parts(),
+      mostBytes: fileBytes,
+      take,
+    });
+    if (keys.length === 0) return moved;
+    if (!isMoved) {
+      log.info({ day, accountId }, 'results changed while they were moved; they are moved later');
+      return moved;
+    }
+    moved += keys.length;
+    await new Promise((resolve) => setTimeout(resolve, pauseMs[db.kind]));
   }
-  // More than one check: they fit as a whole.
-  return portions.map(({ accountId, checkIds, limit }) => ({
-    accountId,
-    checkIds,
-    limit: checkIds.length > 1 ? mostRows : limit,
-  }));
 }

@@ -81,50 +81,103 @@ export async function forgetDays(db: Queryable, before: Date): Promise<void> {
   await db.query('delete from result_file_days where day < $1', [before]);
 }
 
-/** About what a base adds to the difference that is stored. */
+/** A check, in the order of moves: by account and id. */
+export type CheckKey = { accountId: string; checkId: string };
+
+/** Checks after `after` in their order (null = from the first one on); at most `limit`. */
+export async function checksInOrder(
+  db: Queryable,
+  { after, limit }: { after: CheckKey | null; limit: number },
+): Promise<CheckKey[]> {
+  return db.query<CheckKey>(
+    `select account_id as "accountId", id as "checkId" from checks
+     where $1::uuid is null or (account_id, id) > ($1::uuid, $2::uuid) order by account_id, id limit $3`,
+    [after?.accountId ?? null, after?.checkId ?? null, limit],
+  );
+}
+
+/** About what a base adds to the difference that is stored, when it is compressed. */
 const baseBytes = 2_048;
 
-export type CheckShare = { accountId: string; checkId: string; rows: number; bytes: number };
+export type CheckShare = CheckKey & { rows: number; bytes: number };
 
-/** How many results of a day may move, by account and check, in this order. `bytes`: of their stored bodies. */
-export async function sharesOfDay(
+/** How many results of a day may move, of these checks and in their order. `bytes`: about those of their stored bodies. */
+export async function sharesOfChecks(
   db: Queryable,
-  { day, now }: { day: Date; now: number },
+  { day, now, checkIds }: { day: Date; now: number; checkIds: readonly string[] },
 ): Promise<CheckShare[]> {
   return db.query<CheckShare>(
     `select r.account_id as "accountId", r.check_id as "checkId", count(*)::float8 as rows,
        sum(pg_column_size(r.body) + case when r.base_id is null then 0 else ${baseBytes} end)::float8 as bytes
-     from check_results r where ${mayMove} group by 1, 2 order by 1, 2`,
-    [day, nextDay(day), new Date(now - tracesMs)],
+     from check_results r where r.check_id = any($4::uuid[]) and ${mayMove} group by 1, 2 order by 1, 2`,
+    [day, nextDay(day), new Date(now - tracesMs), [...checkIds]],
   );
 }
 
 /** A result with what tells that it has not changed since. */
 export type MovingRow = FileRow & { version: string };
 
-/** Reads results of these checks that may move, by check and newest first; at most `limit`. */
+/** `length`: bytes of its texts. `found`: how many results the statement looked at. */
+type ReadRow = MovingRow & { length: number; found: number };
+
+/**
+ * Reads results of these checks that may move, by check and newest first: the first ones after `after`, as many as have
+ * `mostLength` bytes of text together, and at least one. It looks at no more than `limit`.
+ */
 export async function readMoving(
   db: Queryable,
-  options: { day: Date; now: number; accountId: string; checkIds: readonly string[]; limit: number },
-): Promise<MovingRow[]> {
-  return db.query<MovingRow>(
-    `select ${columnNames.map((name) => `${columns[name].sql} as ${name}`).join(', ')}, r.xmin::text as version
-     from check_results r cross join lateral (select ${wholeBody('r.')} as body offset 0) as whole
-     where r.check_id = any($5::uuid[]) and r.account_id = $4 and ${mayMove} and ${bodyMayMove}
-     order by r.check_id, r.started_at desc, r.id desc limit $6`,
+  options: {
+    day: Date;
+    now: number;
+    accountId: string;
+    checkIds: readonly string[];
+    after: MovingRow | null;
+    limit: number;
+    mostLength: number;
+  },
+): Promise<ReadRow[]> {
+  const { day, now, accountId, checkIds, after, limit, mostLength } = options;
+  const order = 'r.check_id, r.started_at desc, r.id desc';
+  return db.query<ReadRow>(
+    // A base is read once for its length, and again for each result that is returned.
+    `with found as materialized (
+       select r.*, r.xmin::text as version, octet_length(r.body::text) + coalesce(octet_length(r.reason::text), 0) as own
+       from check_results r
+       where r.check_id = any($5::uuid[]) and r.account_id = $4 and ${mayMove} and ${bodyMayMove}
+         and ($6::uuid is null or r.check_id <> $6 or (r.started_at, r.id) < ($7::timestamptz, $8::uuid))
+       order by ${order} limit $9
+     ), bases as materialized (
+       select b.id, octet_length(b.body::text) as length from result_bases b
+       where b.started_at >= $1 and b.started_at < $2 and b.id = any(array(select distinct base_id from found))
+     ), measured as (
+       select r.*, r.own + coalesce(b.length, 0) as length, count(*) over () as found,
+         sum(r.own + coalesce(b.length, 0)) over (order by ${order} rows unbounded preceding) as upto
+       from found r left join bases b on b.id = r.base_id
+     )
+     select ${columnNames.map((name) => `${columns[name].sql} as ${name}`).join(', ')}, r.version,
+       r.length::float8 as length, r.found::float8 as found
+     from measured r cross join lateral (select ${wholeBody('r.')} as body offset 0) as whole
+     where r.upto - r.length < $10 order by ${order}`,
     [
-      options.day,
-      nextDay(options.day),
-      new Date(options.now - tracesMs),
-      options.accountId,
-      [...options.checkIds],
-      options.limit,
+      day,
+      nextDay(day),
+      new Date(now - tracesMs),
+      accountId,
+      [...checkIds],
+      after?.check_id ?? null,
+      after === null ? null : new Date(Number(after.started_at)),
+      after?.id ?? null,
+      limit,
+      mostLength,
     ],
   );
 }
 
+/** What identifies a result that moves, and that it has not changed. */
+export type MovedKey = { id: string; startedAt: Date; version: string };
+
 /** Deletes these results, unless they have changed. Returns how many. */
-export async function deleteMoved(tx: Queryable, day: Date, rows: readonly MovingRow[]): Promise<number> {
+export async function deleteMoved(tx: Queryable, day: Date, keys: readonly MovedKey[]): Promise<number> {
   const [deleted] = await tx.query<{ count: number }>(
     `with gone as (
        delete from check_results r using unnest($3::uuid[], $4::timestamptz[], $5::text[]) as item (id, at, version)
@@ -134,9 +187,9 @@ export async function deleteMoved(tx: Queryable, day: Date, rows: readonly Movin
     [
       day,
       nextDay(day),
-      rows.map(({ id }) => id),
-      rows.map(({ started_at: at }) => new Date(Number(at))),
-      rows.map(({ version }) => version),
+      keys.map(({ id }) => id),
+      keys.map(({ startedAt }) => startedAt),
+      keys.map(({ version }) => version),
     ],
   );
   return deleted?.count ?? 0;

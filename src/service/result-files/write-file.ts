@@ -5,7 +5,7 @@ import { uuidv7 } from '../engine/ids.ts';
 import { minuteMs } from '../../durations.ts';
 import type { FileRow } from './columns.ts';
 import { insertFile, pathOf, type Stretch } from './file-statements.ts';
-import { writeParquet } from './write-parquet.ts';
+import { createParquetFile } from './write-parquet.ts';
 
 /** Writes a file with results, and then what names it. */
 
@@ -18,20 +18,41 @@ type Options = {
   now: () => number;
   accountId: string;
   day: Date;
-  /** By check and newest first; never empty. */
-  rows: readonly FileRow[];
+  /** Parts of the rows, by check and newest first. Only one of them is in memory at a time. */
+  parts: AsyncIterable<readonly FileRow[]>;
+  /** No further part is taken when the file has so many bytes. */
+  mostBytes: number;
   /** In the transaction that names the file: takes the same results away from where they were. False = they have changed. */
   take: (tx: Db) => Promise<boolean>;
 };
 
 /**
  * Moves results into a file. First the file is made and durable; then one transaction names it and takes the results away
- * from their old place. A crash leaves a file that nothing names. Returns whether the results are in the file now.
+ * from their old place. A crash leaves a file that nothing names. Returns whether the results are in the file now; false
+ * also if there are none.
  */
-export async function moveToFile({ db, files, now, accountId, day, rows, take }: Options): Promise<boolean> {
+export async function moveToFile({
+  db,
+  files,
+  now,
+  accountId,
+  day,
+  parts,
+  mostBytes,
+  take,
+}: Options): Promise<boolean> {
   const began = now();
-  const { bytes, footerDigest } = await writeParquet(rows, accountId);
-  const file = { id: uuidv7(began), accountId, day, rows: rows.length, bytes: bytes.length, footerDigest };
+  const written = createParquetFile(accountId);
+  const stretches: OwnStretch[] = [];
+  for await (const rows of parts) {
+    await written.add(rows);
+    addStretches(stretches, rows);
+    if (written.bytes() >= mostBytes) break;
+  }
+  const rows = stretches.reduce((sum, stretch) => sum + stretch.rows, 0);
+  if (rows === 0) return false;
+  const { bytes, footerDigest } = await written.finish();
+  const file = { id: uuidv7(began), accountId, day, rows, bytes: bytes.length, footerDigest };
   await files.put(pathOf(file), bytes);
   let isDone = false;
   try {
@@ -49,7 +70,7 @@ export async function moveToFile({ db, files, now, accountId, day, rows, take }:
     try {
       await db.tx(async (tx) => {
         if (!(await take(tx))) throw new Changed();
-        await insertFile(tx, file, stretchesOf(rows), new Date(now()));
+        await insertFile(tx, file, stretches, new Date(now()));
       });
       return true;
     } catch (error) {
@@ -62,21 +83,19 @@ export async function moveToFile({ db, files, now, accountId, day, rows, take }:
 /** Rolls the transaction back. */
 class Changed extends Error {}
 
-/** Where the results of each check are in a file of these rows. */
-export function stretchesOf(rows: readonly FileRow[]): Omit<Stretch, 'file'>[] {
-  const stretches: Omit<Stretch, 'file'>[] = [];
-  for (let from = 0; from < rows.length;) {
-    const checkId = rows[from]?.check_id;
-    let to = from + 1;
-    while (to < rows.length && rows[to]?.check_id === checkId) to++;
-    stretches.push({
-      checkId: String(checkId),
-      newest: new Date(Number(rows[from]?.started_at)),
-      oldest: new Date(Number(rows[to - 1]?.started_at)),
-      firstRow: from,
-      rows: to - from,
-    });
-    from = to;
+type OwnStretch = Omit<Stretch, 'file'>;
+
+/** Adds to `stretches` where the results of each check are, of rows that follow those before in a file. */
+export function addStretches(stretches: OwnStretch[], rows: readonly FileRow[]): void {
+  const last = stretches.at(-1);
+  let firstRow = last === undefined ? 0 : last.firstRow + last.rows;
+  for (const { check_id: id, started_at: at } of rows) {
+    const stretch = stretches.at(-1);
+    const startedAt = new Date(Number(at));
+    if (stretch?.checkId === id) {
+      stretch.oldest = startedAt;
+      stretch.rows++;
+    } else stretches.push({ checkId: String(id), newest: startedAt, oldest: startedAt, firstRow, rows: 1 });
+    firstRow++;
   }
-  return stretches;
 }

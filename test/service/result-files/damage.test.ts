@@ -10,8 +10,8 @@ import { pathOf, type ResultFile } from '../../../src/service/result-files/file-
 import { createKeptColumns } from '../../../src/service/result-files/kept-columns.ts';
 import { createOpenFiles, piecesOf } from '../../../src/service/result-files/open-file.ts';
 import { readRows } from '../../../src/service/result-files/read-parquet.ts';
-import { stretchesOf } from '../../../src/service/result-files/write-file.ts';
-import { writeParquet } from '../../../src/service/result-files/write-parquet.ts';
+import { addStretches } from '../../../src/service/result-files/write-file.ts';
+import { createParquetFile } from '../../../src/service/result-files/write-parquet.ts';
 import { numbersFrom } from './numbers.ts';
 
 /** A flipped bit of a file is always noticed, and columns that are kept in memory are the ones of the file. */
@@ -64,7 +64,9 @@ let whole: Uint8Array;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'damage-'));
   files = createNamedFiles(folder);
-  const { bytes, footerDigest } = await writeParquet(rows, accountId);
+  const written = createParquetFile(accountId);
+  await written.add(rows);
+  const { bytes, footerDigest } = await written.finish();
   file = { id: uuidv7(day.getTime()), accountId, day, rows: rows.length, bytes: bytes.length, footerDigest };
   await files.put(pathOf(file), bytes);
   whole = bytes;
@@ -75,7 +77,9 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function readAll(stored: NamedFiles): Promise<string> {
   const opened = await createOpenFiles(stored)(file);
   const read = [];
-  for (const stretch of stretchesOf(rows)) {
+  const stretches: Parameters<typeof addStretches>[0] = [];
+  addStretches(stretches, rows);
+  for (const stretch of stretches) {
     for (const piece of piecesOf({ ...stretch, file }, opened)) {
       const wanted = Array.from({ length: piece.to - piece.from }, (_, n) => piece.from + n);
       read.push(await readRows(opened, { group: piece.group, rows: wanted, names: columnNames }));
