@@ -1,11 +1,24 @@
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import type { BucketConfig } from '../../config/storage.ts';
 import { toError } from '../../errors.ts';
+import { underTimeLimit } from '../../time-limit.ts';
 
 /** Creates the bucket client and tests whether the bucket can be used. */
 
-/** Creates the client that both kinds of files share. */
-export function createBucketClient(config: BucketConfig): S3Client {
+/** A call ends when no byte of it moves for this long, in milliseconds. Long uploads that make progress do not end. */
+export const silentMs = 60_000;
+/**
+ * The same for downloads, whose bytes wait for the client that reads them. The service ends an answer that nobody reads after
+ * five minutes (http/server.ts).
+ */
+export const silentDownloadMs = 330_000;
+/** For a download, the store has this long to begin its answer. */
+export const answerMs = 30_000;
+
+const never = new AbortController().signal;
+
+/** Creates the client that all kinds of files share, or another one for downloads. */
+export function createBucketClient(config: BucketConfig, socketTimeout = silentMs): S3Client {
   return new S3Client({
     region: config.region,
     ...(config.endpoint === null ? {} : { endpoint: config.endpoint }),
@@ -18,20 +31,27 @@ export function createBucketClient(config: BucketConfig): S3Client {
     // The keys go there, whatever NODE_TLS_REJECT_UNAUTHORIZED says.
     requestHandler: {
       connectionTimeout: 5_000,
-      requestTimeout: 60_000,
+      socketTimeout,
+      // Of calls that have such a limit. By default, the client would only warn.
+      throwOnRequestTimeout: true,
       httpsAgent: { rejectUnauthorized: true },
     },
   });
 }
 
+/** The service does not start before it knows whether the bucket answers. */
+const startMs = 15_000;
+
 /** Tests whether the bucket can be used: null, or the reason and whether it is permanent. */
 export async function bucketProblem(
   client: S3Client,
   bucket: string,
+  limitMs = startMs,
 ): Promise<{ message: string; isForGood: boolean } | null> {
   try {
     // Unlike a HEAD request, its error has a body with the reason.
-    await client.send(new ListObjectsV2Command({ Bucket: bucket, MaxKeys: 1 }));
+    const command = new ListObjectsV2Command({ Bucket: bucket, MaxKeys: 1 });
+    await underTimeLimit(never, limitMs, (abortSignal) => client.send(command, { abortSignal }));
     return null;
   } catch (error) {
     const status = statusOf(error);

@@ -7,11 +7,18 @@ import {
 } from '@aws-sdk/client-s3';
 import type { BucketConfig } from '../../config/storage.ts';
 import type { Log } from '../../log.ts';
+import { underTimeLimit } from '../../time-limit.ts';
 import { createBucketCalls } from './bucket-calls.ts';
 import { statusOf } from './bucket-client.ts';
 import type { NamedFiles } from './named-files.ts';
 
 const rangeNotSatisfiable = 416;
+const never = new AbortController().signal;
+/**
+ * Times after which calls end, in milliseconds: reads, for which answers wait, and the others. A slow store must not delay
+ * other work, and each call is small or has at most a few megabytes.
+ */
+const usualLimits = { readMs: 15_000, otherMs: 120_000 };
 
 /** Creates the storage of small files at paths of their own, in a bucket. */
 export function createBucketNamedFiles(options: {
@@ -20,18 +27,20 @@ export function createBucketNamedFiles(options: {
   /** Within the prefix; ends in a slash. */
   folder: string;
   log: Log;
+  limits?: typeof usualLimits;
 }): NamedFiles {
-  const { client } = options;
+  const { client, limits = usualLimits } = options;
   const { Bucket, prefix, guarded } = createBucketCalls(options);
   const keyOf = (path: string) => `${prefix}${path}`;
+  const limited = <Answer>(call: (abortSignal: AbortSignal) => Promise<Answer>) =>
+    guarded(() => underTimeLimit(never, limits.otherMs, call));
 
   async function* list(): ReturnType<NamedFiles['list']> {
     let ContinuationToken: string | undefined;
     do {
       const token = ContinuationToken === undefined ? {} : { ContinuationToken };
-      const page = await guarded(() =>
-        client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, ...token })),
-      );
+      const command = new ListObjectsV2Command({ Bucket, Prefix: prefix, ...token });
+      const page = await limited((abortSignal) => client.send(command, { abortSignal }));
       for (const { Key = '', Size = 0, LastModified } of page.Contents ?? [])
         yield { path: Key.slice(prefix.length), bytes: Size, modifiedAt: LastModified?.getTime() ?? 0 };
       ContinuationToken = page.NextContinuationToken;
@@ -40,14 +49,18 @@ export function createBucketNamedFiles(options: {
 
   return {
     put: async (path, bytes) => {
-      await guarded(() => client.send(new PutObjectCommand({ Bucket, Key: keyOf(path), Body: bytes })));
+      const command = new PutObjectCommand({ Bucket, Key: keyOf(path), Body: bytes });
+      await limited((abortSignal) => client.send(command, { abortSignal }));
     },
-    read: (path, { start, end }) =>
+    read: (path, { start, end, signal = never }) =>
       guarded(async () => {
         const Range = `bytes=${start}-${end - 1}`;
+        const command = new GetObjectCommand({ Bucket, Key: keyOf(path), Range });
         try {
-          const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: keyOf(path), Range }));
-          return (await Body?.transformToByteArray()) ?? new Uint8Array();
+          return await underTimeLimit(signal, limits.readMs, async (abortSignal) => {
+            const { Body } = await client.send(command, { abortSignal });
+            return (await Body?.transformToByteArray()) ?? new Uint8Array();
+          });
         } catch (error) {
           // The object ends before `start`: the file is damaged, and the store is well.
           if (statusOf(error) === rangeNotSatisfiable) return new Uint8Array();
@@ -56,7 +69,8 @@ export function createBucketNamedFiles(options: {
       }),
     list,
     remove: async (path) => {
-      await guarded(() => client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(path) })));
+      const command = new DeleteObjectCommand({ Bucket, Key: keyOf(path) });
+      await limited((abortSignal) => client.send(command, { abortSignal }));
     },
   };
 }

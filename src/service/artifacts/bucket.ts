@@ -12,6 +12,7 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { BucketConfig } from '../../config/storage.ts';
 import type { Log } from '../../log.ts';
 import { createBucketCalls, stateSuffix, type BucketCalls } from './bucket-calls.ts';
+import { answerMs } from './bucket-client.ts';
 import {
   addPart,
   completeUpload,
@@ -40,12 +41,14 @@ const presignedFrom = 8 * 1024 * 1024;
 /** Creates the file storage in a bucket. */
 export function createBucketFiles(options: {
   client: S3Client;
+  /** A client for downloads, whose bytes may wait for their reader. */
+  downloads: S3Client;
   config: Pick<BucketConfig, 'bucket' | 'prefix' | 'presignedDownloads'>;
   /** Within the prefix; ends in a slash. */
   folder: string;
   log: Log;
 }): ArtifactFiles {
-  const { client, config } = options;
+  const { client, downloads, config } = options;
   const calls = createBucketCalls(options);
   const { Bucket, keyOf, guarded, orNull } = calls;
   const writes = createPlaces(maxWrites);
@@ -75,7 +78,9 @@ export function createBucketFiles(options: {
           : await sizeOf(id).then((size) => (size === null ? null : rangeOf(size)));
       const Range = range === null ? {} : { Range: `bytes=${range.start}-${range.end}` };
       const found = await guarded(() =>
-        client.send(new GetObjectCommand({ Bucket, Key: keyOf(id), ...Range })),
+        downloads.send(new GetObjectCommand({ Bucket, Key: keyOf(id), ...Range }), {
+          requestTimeout: answerMs,
+        }),
       );
       const size = Number(/\/(\d+)$/.exec(found.ContentRange ?? '')?.[1] ?? found.ContentLength ?? 0);
       return { stream: found.Body as Readable, size }; // in Node.js it is a stream

@@ -12,9 +12,9 @@ export type NamedFiles = {
   put: (path: string, bytes: Uint8Array) => Promise<void>;
   /**
    * Bytes from `start` (inclusive) to `end` (exclusive), fewer if the file ends before. Rejects with ENOENT if there is no
-   * such file.
+   * such file, and when `signal` is aborted.
    */
-  read: (path: string, range: { start: number; end: number }) => Promise<Uint8Array>;
+  read: (path: string, range: { start: number; end: number; signal?: AbortSignal }) => Promise<Uint8Array>;
   /** Every file, in no particular order. `modifiedAt` is milliseconds since the epoch. */
   list: () => AsyncIterable<{ path: string; bytes: number; modifiedAt: number }>;
   remove: (path: string) => Promise<void>;
@@ -75,7 +75,8 @@ export function createNamedFiles(folder: string): NamedFiles {
 
   return {
     put,
-    read: async (path, { start, end }) => {
+    read: async (path, { start, end, signal }) => {
+      signal?.throwIfAborted();
       const handle = await fs.open(pathOf(path), 'r');
       try {
         const bytes = new Uint8Array(end - start);

@@ -33,7 +33,7 @@ export async function openArtifactStore({
     };
   }
   // Loaded only if there is a bucket, because the client is megabytes of code.
-  const { bucketProblem, createBucketClient } = await import('./bucket-client.ts');
+  const { bucketProblem, createBucketClient, silentDownloadMs } = await import('./bucket-client.ts');
   const { createBucketFiles } = await import('./bucket.ts');
   const { createBucketNamedFiles } = await import('./bucket-named.ts');
   const client = createBucketClient(config);
@@ -52,10 +52,14 @@ export async function openArtifactStore({
       'artifact store not reachable; agents keep their files',
     );
   }
+  const downloads = createBucketClient(config, silentDownloadMs);
   return {
-    files: createBucketFiles({ client, config, folder: 'artifacts/', log }),
-    bundles: createBucketFiles({ client, config, folder: 'bundles/', log }),
+    files: createBucketFiles({ client, downloads, config, folder: 'artifacts/', log }),
+    bundles: createBucketFiles({ client, downloads, config, folder: 'bundles/', log }),
     results: createBucketNamedFiles({ client, config, folder: 'results/', log }),
-    close: async () => client.destroy(),
+    close: async () => {
+      client.destroy();
+      downloads.destroy();
+    },
   };
 }

@@ -66,6 +66,8 @@ export type WantedResults = {
    * answers, but not with the file), or `any`. Absent = none, and the statement fails.
    */
   leaveOut?: 'damaged' | 'any';
+  /** The store must answer within this time, in milliseconds; otherwise it counts as unavailable. Absent = its own limits. */
+  withinMs?: number;
 };
 
 /** A column of results from files: the text of an array with a value for each row, or of the one value of all rows. */

@@ -3,13 +3,21 @@ import type { FiledColumn, FiledResults, WantedResults } from './filed-results.t
 
 /** Runs statements over results in the table and in files. */
 
+/** A transaction holds its locks while files are read; on the embedded database, everything waits for it. */
+const transactionMs = 5_000;
+
+const inTransaction = (files: FiledResults): FiledResults => ({
+  ...files,
+  read: (db, wanted) => files.read(db, { withinMs: transactionMs, ...wanted }),
+});
+
 /** The same database, whose statements on results read these files too. */
 export function withFiledResults(db: Db, filedResults: FiledResults): Db {
   return {
     kind: db.kind,
     query: (sql, params) => db.query(sql, params),
     exec: (sql) => db.exec(sql),
-    tx: (fn) => db.tx((tx) => fn(withFiledResults(tx, filedResults))),
+    tx: (fn) => db.tx((tx) => fn(withFiledResults(tx, inTransaction(filedResults)))),
     listen: (channel, fn, onGap) => db.listen(channel, fn, onGap),
     notify: (channel, payload) => db.notify(channel, payload),
     close: () => db.close(),

@@ -11,7 +11,7 @@ export type OpenFile = {
   footer: FileMetaData;
   slice: (start: number, end: number) => Promise<Uint8Array>;
 };
-export type OpenFiles = (file: ResultFile) => Promise<OpenFile>;
+export type OpenFiles = (file: ResultFile, signal?: AbortSignal) => Promise<OpenFile>;
 
 /** Bytes of all footers that are kept. In memory, a footer takes about twenty times as much. */
 const keptBytes = 1024 * 1024;
@@ -21,10 +21,11 @@ export function createOpenFiles(files: NamedFiles): OpenFiles {
   const footers = new Map<string, FileMetaData>();
   let kept = 0;
 
-  return async (file) => {
+  return async (file, signal) => {
     const { id } = file;
+    const limit = signal === undefined ? {} : { signal };
     const slice = async (start: number, end: number) => {
-      const bytes = await files.read(pathOf(file), { start, end });
+      const bytes = await files.read(pathOf(file), { start, end, ...limit });
       if (bytes.length !== end - start) throw new Error(`it ends before byte ${end}`);
       return bytes;
     };

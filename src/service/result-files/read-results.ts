@@ -11,12 +11,13 @@ import {
   type ResultColumn,
   type WantedResults,
 } from '../db/filed-results.ts';
+import { underTimeLimit } from '../../time-limit.ts';
 import { HttpError } from '../http/errors.ts';
 import { isPlain } from './columns.ts';
 import { findStretches, noteReadable, type Stretch } from './file-statements.ts';
 import { atOnce, findRows, type Found, type Reading } from './find-rows.ts';
-import { createKeptColumns } from './kept-columns.ts';
-import { createOpenFiles, piecesOf, type Piece } from './open-file.ts';
+import { createKeptColumns, type KeptColumns } from './kept-columns.ts';
+import { createOpenFiles, piecesOf, type OpenFiles, type Piece } from './open-file.ts';
 import { readRows, type ReadColumns } from './read-parquet.ts';
 import { columnsOf, createFiledValues } from './filed-values.ts';
 
@@ -27,6 +28,8 @@ const neverFiledMs = dayMs;
 /** Most results that one statement takes from files, so that memory stays limited. */
 export const maxFiledRows = 200_000;
 const maxTries = 5;
+const never = new AbortController().signal;
+const isSlow = 'The store of files with results does not answer in time: try again later.';
 
 /** A file that could not be read, with the reason. */
 class Unreadable extends Error {
@@ -43,11 +46,17 @@ export function createFiledResults(options: {
   log: Log;
 }): FiledResults {
   const { files, now, log } = options;
-  const reading = createReading(files);
+  const createFilesUntil = createReading(files);
   const mayBeFiled = ({ spans }: WantedResults) =>
     spans.some(({ from }) => from === null || from.getTime() < now() - neverFiledMs);
 
   async function read(db: Queryable, wanted: WantedResults): Promise<FiledPart> {
+    const { withinMs } = wanted;
+    if (withinMs === undefined) return readWith(createFilesUntil(), db, wanted);
+    return underTimeLimit(never, withinMs, (signal) => readWith(createFilesUntil(signal), db, wanted));
+  }
+
+  async function readWith(reading: Files, db: Queryable, wanted: WantedResults): Promise<FiledPart> {
     if (!mayBeFiled(wanted)) return nothing;
     const leftOut = new Set<string>();
     for (let tries = 1; ; tries++) {
@@ -101,20 +110,34 @@ type Files = Reading & {
   rows: (found: Found, names: readonly ResultColumn[]) => Promise<ReadColumns>;
 };
 
-function createReading(files: NamedFiles): Files {
+/** `signal`: when the store must have answered. */
+function createReading(files: NamedFiles): (signal?: AbortSignal) => Files {
   const open = createOpenFiles(files);
   const keptColumns = createKeptColumns();
+  return (signal) => createFiles({ open, keptColumns, ...(signal === undefined ? {} : { signal }) });
+}
+
+function createFiles({
+  open,
+  keptColumns,
+  signal,
+}: {
+  open: OpenFiles;
+  keptColumns: KeptColumns;
+  signal?: AbortSignal;
+}): Files {
   const reading = async <Read>(stretch: Stretch, read: () => Promise<Read>): Promise<Read> => {
     try {
+      signal?.throwIfAborted();
       return await read();
     } catch (error) {
-      throw new Unreadable(stretch, error);
+      throw new Unreadable(stretch, signal?.aborted === true ? new StoreUnavailable(isSlow) : error);
     }
   };
   const columns = (piece: Piece, names: readonly ResultColumn[]) =>
     reading(piece.stretch, () => keptColumns(piece, names));
   return {
-    pieces: (stretch) => reading(stretch, async () => piecesOf(stretch, await open(stretch.file))),
+    pieces: (stretch) => reading(stretch, async () => piecesOf(stretch, await open(stretch.file, signal))),
     columns,
     rows: async ({ piece, rows }, names) => {
       const kept = await columns(piece, names.filter(isPlain));

@@ -67,7 +67,7 @@ function openFiles(more: Record<string, string> = {}): ArtifactFiles {
   const config = configOf(more);
   const client = createBucketClient(config);
   clients.push(client);
-  return createBucketFiles({ client, config, folder: 'artifacts/', log: silent });
+  return createBucketFiles({ client, downloads: client, config, folder: 'artifacts/', log: silent });
 }
 
 /** Arrives in chunks as from a socket, and is cut after `breaksAfter` bytes. */

@@ -50,8 +50,10 @@ beforeAll(async () => {
     S3_PRESIGNED_DOWNLOADS: 'true',
   });
   if (config === null) throw new Error('a bucket was asked for');
+  const client = createBucketClient(config);
   files = createBucketFiles({
-    client: createBucketClient(config),
+    client,
+    downloads: client,
     config,
     folder: 'artifacts/',
     log: silent,
