@@ -41,8 +41,8 @@ export function createBucketNamedFiles(options: {
       const token = ContinuationToken === undefined ? {} : { ContinuationToken };
       const command = new ListObjectsV2Command({ Bucket, Prefix: prefix, ...token });
       const page = await limited((abortSignal) => client.send(command, { abortSignal }));
-      for (const { Key = '', Size = 0, LastModified } of page.Contents ?? [])
-        yield { path: Key.slice(prefix.length), bytes: Size, modifiedAt: LastModified?.getTime() ?? 0 };
+      for (const { Key = '', Size = 0 } of page.Contents ?? [])
+        yield { path: Key.slice(prefix.length), bytes: Size };
       ContinuationToken = page.NextContinuationToken;
     } while (ContinuationToken !== undefined);
   }

@@ -15,8 +15,8 @@ export type NamedFiles = {
    * such file, and when `signal` is aborted.
    */
   read: (path: string, range: { start: number; end: number; signal?: AbortSignal }) => Promise<Uint8Array>;
-  /** Every file, in no particular order. `modifiedAt` is milliseconds since the epoch. */
-  list: () => AsyncIterable<{ path: string; bytes: number; modifiedAt: number }>;
+  /** Every file, in no particular order. */
+  list: () => AsyncIterable<{ path: string; bytes: number }>;
   remove: (path: string) => Promise<void>;
 };
 
@@ -68,7 +68,7 @@ export function createNamedFiles(folder: string): NamedFiles {
       if (entry.isDirectory()) yield* filesBelow(path);
       else {
         const found = await fs.stat(pathOf(path)).catch(nothing);
-        if (!Array.isArray(found)) yield { path, bytes: found.size, modifiedAt: found.mtimeMs };
+        if (!Array.isArray(found)) yield { path, bytes: found.size };
       }
     }
   }

@@ -4,6 +4,7 @@ import type { Log } from '../../log.ts';
 import type { NamedFiles } from '../artifacts/named-files.ts';
 import { StoreUnavailable } from '../artifacts/unavailable.ts';
 import type { Db } from '../db/database.ts';
+import { timeOfUuidv7 } from '../engine/ids.ts';
 import { columnNames, type FileRow } from './columns.ts';
 import {
   countReadable,
@@ -32,7 +33,10 @@ type Options = { db: Db; files: NamedFiles; now: () => number; log: Log };
 const filesAtOnce = 100;
 /** Files of deleted checks that are rewritten in one go. */
 const rewrittenAtOnce = 20;
-/** A file that nothing names is younger than this while it is being moved (write-file.ts). */
+/**
+ * A file that nothing names is younger than this while it is being moved (write-file.ts). Its id has the time by the clock that
+ * all replicas follow; the store has another clock.
+ */
 const unnamedMs = hourMs;
 
 /** Deletes what is due, a limited number of files. `before`: the first day that is kept. Returns whether more is left. */
@@ -118,26 +122,39 @@ async function* rowsOfStretches(
 export async function sweepResultFiles(options: Options): Promise<void> {
   const { db, files, now } = options;
   const before = new Date(now());
-  let paths: { path: string; bytes: number; isOld: boolean }[] = [];
+  let found: { id: string; path: string; bytes: number }[] = [];
   let whole = 0;
   const sweep = async () => {
     const known = await knownFiles(
       db,
-      paths.flatMap(({ path }) => idOfPath(path) ?? []),
+      found.map(({ id }) => id),
     );
-    for (const { path, bytes, isOld } of paths) {
-      const named = known.get(idOfPath(path) ?? '');
-      if (named === undefined) {
-        if (isOld) await files.remove(path);
-      } else if (named.bytes === bytes && named.isReadable && named.createdAt < before) whole++;
+    for (const { id, path, bytes } of found) {
+      const named = path.endsWith(completeSuffix) ? known.get(id) : undefined;
+      if (named === undefined) await removeUnnamed(options, { id, path });
+      else if (named.bytes === bytes && named.isReadable && named.createdAt < before) whole++;
     }
-    paths = [];
+    found = [];
   };
-  for await (const { path, bytes, modifiedAt } of files.list()) {
-    if (!/\.parquet(?:\.part)?$/.test(path)) continue;
-    paths.push({ path, bytes, isOld: modifiedAt <= now() - unnamedMs });
-    if (paths.length === filesAtOnce) await sweep();
+  for await (const { path, bytes } of files.list()) {
+    const id = idOfPath(path);
+    if (id === null) continue;
+    found.push({ id, path, bytes });
+    if (found.length === filesAtOnce) await sweep();
   }
   await sweep();
   if (whole < (await countReadable(db, before))) await noteMissing(options, before);
+}
+
+const completeSuffix = '.parquet';
+
+async function removeUnnamed(
+  { db, files, now }: Options,
+  { id, path }: { id: string; path: string },
+): Promise<void> {
+  const begunAt = timeOfUuidv7(id);
+  if (begunAt === null || begunAt > now() - unnamedMs) return;
+  // It may have been named since the last look.
+  if (path.endsWith(completeSuffix) && (await knownFiles(db, [id])).has(id)) return;
+  await files.remove(path);
 }

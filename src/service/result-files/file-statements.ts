@@ -18,9 +18,9 @@ export type ResultFile = {
 export const pathOf = ({ id, accountId, day }: Pick<ResultFile, 'id' | 'accountId' | 'day'>): string =>
   `account=${accountId}/day=${day.toISOString().slice(0, 10)}/${id}.parquet`;
 
-/** The id in a path; null = it is not the path of such a file. */
+/** The id in a path, also of a file that is not complete yet; null = it is not the path of such a file. */
 export const idOfPath = (path: string): string | null =>
-  /\/([0-9a-f-]{36})\.parquet$/.exec(path)?.[1] ?? null;
+  /\/([0-9a-f-]{36})\.parquet(?:\.part)?$/.exec(path)?.[1] ?? null;
 
 /** The results of a check in a file: `rows` from `firstRow` on, newest first. */
 export type Stretch = {

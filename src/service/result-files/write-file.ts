@@ -3,6 +3,7 @@ import type { Db } from '../db/database.ts';
 import { CommitUnknown } from '../db/trouble.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { minuteMs } from '../../durations.ts';
+import { codeOf } from '../../system-errors.ts';
 import type { FileRow } from './columns.ts';
 import { insertFile, pathOf, type Stretch } from './file-statements.ts';
 import { createParquetFile } from './write-parquet.ts';
@@ -64,7 +65,20 @@ export async function moveToFile({
   } finally {
     if (!isDone) await files.remove(pathOf(file));
   }
+  if (isDone) await putAgainIfMissing();
   return isDone;
+
+  /** A replica whose clock was set may have taken the file for an old one before it was named. */
+  async function putAgainIfMissing(): Promise<void> {
+    const isThere = await files.read(pathOf(file), { start: file.bytes - 1, end: file.bytes }).then(
+      () => true,
+      (error: unknown) => {
+        if (codeOf(error) === 'ENOENT') return false;
+        throw error;
+      },
+    );
+    if (!isThere) await files.put(pathOf(file), bytes);
+  }
 
   async function named(): Promise<boolean> {
     try {

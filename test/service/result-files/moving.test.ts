@@ -113,18 +113,68 @@ describe.each(places)('moving results to files ($database.name, $store.name)', (
       const orphans = (await bench.filePaths()).length - paths.length;
       expect(orphans).toBe(1);
       // Younger than an hour, it may be one that is being moved.
-      await sweepResultFiles({ db: bench.plain, files: bench.files, now: Date.now, log: silent });
+      await sweepResultFiles({ db: bench.plain, files: bench.files, now: bench.clock.now, log: silent });
       expect(await bench.filePaths()).toHaveLength(paths.length + 1);
       await sweepResultFiles({
         db: bench.plain,
         files: bench.files,
-        now: () => Date.now() + 2 * hourMs,
+        now: () => bench.clock.now() + 2 * hourMs,
         log: silent,
       });
       expect(await bench.filePaths()).toEqual(paths);
       await bench.lookAgain();
       expect(await bench.move()).toBe(130);
       expect(await bench.inTable(checkId)).toBe(0);
+      expect(await listed(checkId)).toEqual(before);
+    });
+
+    test('a file that is named between two looks of a sweep stays', async () => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const checkId = await bench.create('URL');
+      await bench.store(checkId, minutes(130));
+      expect(await bench.move()).toBe(130);
+      const paths = await bench.filePaths();
+      let looks = 0;
+      const db: Db = {
+        ...bench.plain,
+        query: async <Row>(sql: string, params: readonly unknown[] = []) => {
+          const rows = await bench.plain.query<Row>(sql, params);
+          // The sweep's first look at these files was before they were named.
+          return sql.includes('created_at as "createdAt"') && looks++ === 0 ? [] : rows;
+        },
+      };
+      await sweepResultFiles({
+        db,
+        files: bench.files,
+        now: () => bench.clock.now() + 2 * hourMs,
+        log: silent,
+      });
+      expect(looks).toBeGreaterThan(1);
+      expect(await bench.filePaths()).toEqual(paths);
+    });
+
+    test('a file that a sweep has taken just before it was named is there again', async () => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const checkId = await bench.create('URL');
+      await bench.store(checkId, minutes(130));
+      const before = await listed(checkId);
+      const known = await bench.filePaths();
+      let taken = 0;
+      const db: Db = {
+        ...bench.plain,
+        tx: async (fn) => {
+          const done = await bench.plain.tx(fn);
+          const fresh = (await bench.filePaths()).filter((path) => !known.includes(path));
+          if (taken === 0) for (const path of fresh) await bench.files.remove(path);
+          taken += fresh.length;
+          return done;
+        },
+      };
+      expect(await bench.move({ db })).toBe(130);
+      expect(taken).toBeGreaterThan(0);
+      expect(await bench.inFiles(checkId)).toBe(130);
       expect(await listed(checkId)).toEqual(before);
     });
 
