@@ -104,6 +104,9 @@ const vital = (name: string, label: string, unit: Unit = 'milliseconds'): Measur
   ofPage: true,
 });
 
+/** SQL for the status code of an HTTP response, from the body of a result. */
+export const statusCodeJson = `r.body->'details'->'response'->'status'`;
+
 /** The timings of an attempt, from the body of a result. */
 const timings = `r.body->'timings' as timings`;
 
@@ -125,7 +128,7 @@ const onlyRuns: Measured = { ...ungrouped, measures: [responseTime], pieces: [] 
 export const measured: { readonly [T in CheckType]: Measured } = {
   API: {
     measures: [responseTime, ...httpPhases],
-    pieces: [timings, `r.body->'details'->'response'->'status' as code`],
+    pieces: [timings, `${statusCodeJson} as code`],
     groupKey: 'statusCode',
     groupOfRun: `coalesce(substring(part.code::text from '^[1-9][0-9][0-9]$'), '')`,
   },

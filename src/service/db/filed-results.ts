@@ -20,7 +20,10 @@ export type PlainColumn =
   | 'response_time'
   | 'attempts';
 
-/** Columns that cost more to read. Parts of the body are read one by one. */
+/**
+ * Columns that cost more to read. Parts of the body are read one by one; `status_code` is read in place of `details`, if nothing
+ * else of them is needed.
+ */
 export type CostlyColumn =
   | 'id'
   | 'check_id'
@@ -35,7 +38,8 @@ export type CostlyColumn =
   | 'artifacts'
   | 'log'
   | 'other'
-  | 'body_bytes';
+  | 'body_bytes'
+  | 'status_code';
 
 export type ResultColumn = PlainColumn | CostlyColumn;
 

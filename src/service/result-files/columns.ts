@@ -50,7 +50,22 @@ export const columns: { readonly [C in ResultColumn]: Column } = {
   log: json(`whole.body->'log'`),
   other: json(`nullif(${others}, '{}'::jsonb)`),
   body_bytes: { kind: 'count', isRequired: true, sql: storedBytes },
+  status_code: {
+    kind: 'count',
+    isRequired: false,
+    sql: `substring((whole.body->'details'->'response'->'status')::text from '^[1-9][0-9][0-9]$')::integer`,
+  },
 };
+
+/** The status code in the text of `details`, as the column of that name has it. */
+export function statusCodeIn(details: unknown): number | null {
+  const parsed = typeof details === 'string' ? (JSON.parse(details) as unknown) : null;
+  const { response } = (parsed ?? {}) as { response?: { status?: unknown } | null }; // every field is looked at
+  const status = response?.status;
+  return typeof status === 'number' && Number.isInteger(status) && status >= 100 && status <= 999
+    ? status
+    : null;
+}
 
 export const columnNames = Object.keys(columns) as ResultColumn[]; // its own keys
 

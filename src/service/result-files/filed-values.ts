@@ -12,7 +12,8 @@ import type { ReadColumns, Value } from './read-parquet.ts';
 /** Texts of values; null = no value. */
 type Texts = (string | null)[];
 
-const isPart = (name: ResultColumn) => name === 'other' || (bodyParts as readonly string[]).includes(name);
+const isPart = (name: ResultColumn) =>
+  name === 'other' || name === 'status_code' || (bodyParts as readonly string[]).includes(name);
 
 const two = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, '0'));
 
@@ -48,6 +49,8 @@ function bodyOf(
   if (Number(read.body_bytes?.[row] ?? 0) > maxBytes) return null;
   const fields = parts.flatMap((name) => {
     const text = read[name]?.[row];
+    if (name === 'status_code')
+      return typeof text === 'number' ? [`"details":{"response":{"status":${text}}}`] : [];
     if (typeof text !== 'string') return [];
     // The fields that are no part of their own.
     return name === 'other'
@@ -59,12 +62,14 @@ function bodyOf(
 
 /** The columns that are read for a statement. */
 export const columnsOf = ({ columns: wanted }: Pick<WantedResults, 'columns'>): readonly ResultColumn[] =>
-  wanted === 'all' ? columnNames : wanted;
+  wanted === 'all' ? columnNames.filter((name) => name !== 'status_code') : wanted;
 
 /** Gathers rows, as columns of `check_results`. */
 export type FiledValues = {
   /** Adds `count` rows of a stretch. */
   add: (stretch: Stretch, read: ReadColumns, count: number) => void;
+  /** Characters of the bodies so far. */
+  length: () => number;
   columns: () => FiledColumn[];
 };
 
@@ -78,6 +83,7 @@ export function createFiledValues(wanted: WantedResults): FiledValues {
     .filter((name) => !isPart(name) && name !== 'check_id')
     .map((name) => ({ name, write: writerOf(columns[name].kind), texts: [] as Texts }));
   const bodies: Texts = [];
+  let length = 0;
   const ofStretch: { account_id: Texts; check_id: Texts } = { account_id: [], check_id: [] };
   const repeat = (texts: Texts, text: string, count: number) => {
     for (let left = count; left > 0; left--) texts.push(text);
@@ -95,8 +101,13 @@ export function createFiledValues(wanted: WantedResults): FiledValues {
       }
       if (parts.length === 0) return;
       const maxBytes = wanted.maxBodyBytes ?? Infinity;
-      for (let row = 0; row < count; row++) bodies.push(bodyOf(parts, { read, row, maxBytes }));
+      for (let row = 0; row < count; row++) {
+        const body = bodyOf(parts, { read, row, maxBytes });
+        length += body?.length ?? 0;
+        bodies.push(body);
+      }
     },
+    length: () => length,
     columns: () => {
       const all: [string, Texts][] = [
         ...Object.entries(ofStretch),

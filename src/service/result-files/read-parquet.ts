@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { parquetRead, type AsyncBuffer } from 'hyparquet';
 import type { ResultColumn } from '../db/filed-results.ts';
 import { verifyColumn } from './chunk-digests.ts';
-import { columns, type ColumnKind } from './columns.ts';
+import { columns, statusCodeIn, type ColumnKind } from './columns.ts';
 import type { OpenFile } from './open-file.ts';
 
 /** Reads rows of the files that write-parquet.ts writes. */
@@ -53,11 +53,27 @@ const parsers = { uuidFromBytes: same, stringFromBytes: same, timestampFromMilli
 
 type Chunk = { from: number; values: ArrayLike<unknown> };
 
+type RowsOfGroup = { group: number; rows: readonly number[]; names: readonly ResultColumn[] };
+
 /** Reads columns of some rows of a group, which are counted from its beginning and in ascending order. */
-export async function readRows(
-  file: OpenFile,
-  { group, rows, names }: { group: number; rows: readonly number[]; names: readonly ResultColumn[] },
-): Promise<ReadColumns> {
+export async function readRows(file: OpenFile, wanted: RowsOfGroup): Promise<ReadColumns> {
+  const { rows, names } = wanted;
+  if (!names.includes(late) || file.footer.schema.some(({ name }) => name === late))
+    return readStored(file, wanted);
+  const others = names.filter((name) => name !== late && name !== 'details');
+  const { details, ...read } = await readStored(file, { ...wanted, names: [...others, 'details'] });
+  const codes = rows.map((_, index) => statusCodeIn(details?.[index]));
+  return {
+    ...read,
+    ...(names.includes('details') && details !== undefined ? { details } : {}),
+    [late]: codes,
+  };
+}
+
+/** Files of earlier releases lack this column. */
+const late = 'status_code' satisfies ResultColumn;
+
+async function readStored(file: OpenFile, { group, rows, names }: RowsOfGroup): Promise<ReadColumns> {
   const [first] = rows;
   const last = rows.at(-1);
   if (first === undefined || last === undefined || names.length === 0) return {};

@@ -27,6 +27,8 @@ import { columnsOf, createFiledValues } from './filed-values.ts';
 const neverFiledMs = dayMs;
 /** Most results that one statement takes from files, so that memory stays limited. */
 export const maxFiledRows = 200_000;
+/** Characters of their bodies. The statement needs several copies of them. */
+export const maxFiledLength = 64 * 1024 * 1024;
 const maxTries = 5;
 const never = new AbortController().signal;
 const isSlow = 'The store of files with results does not answer in time: try again later.';
@@ -174,6 +176,12 @@ async function partOf(
     const read = await Promise.all(some.map((one) => reading.rows(one, names)));
     for (const [index, { piece, rows }] of some.entries())
       values.add(piece.stretch, read[index] ?? {}, rows.length);
+    if (values.length() > maxFiledLength) {
+      throw new HttpError(
+        400,
+        'The results of this time are too large to be read at once. Ask for a shorter time, or for intervals of whole hours.',
+      );
+    }
   }
   return { count, columns: values.columns() };
 }

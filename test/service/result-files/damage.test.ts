@@ -51,6 +51,7 @@ function rowOf(checkId: string, n: number): FileRow {
     log: null,
     other: null,
     body_bytes: 300 + n,
+    status_code: null,
   };
 }
 
