@@ -1,4 +1,5 @@
 import type { PlainColumn, ResultColumn } from '../db/filed-results.ts';
+import { wholeBytes } from '../db/whole-body.ts';
 
 /** The columns of the files: each is a column of `check_results`, or a part of its body as JSON text. */
 
@@ -17,9 +18,6 @@ const json = (sql: string): Column => ({ kind: 'text', isRequired: false, sql: `
 export const bodyParts = ['assertions', 'timings', 'details', 'artifacts', 'log'] as const;
 
 const others = `whole.body - '{${bodyParts.join(',')}}'::text[]`;
-
-/** Of a body of which only the difference from another one is stored, the size of all of it. */
-const storedBytes = 'pg_column_size(case when r.base_id is null then r.body else whole.body end)';
 
 export const columns: { readonly [C in ResultColumn]: Column } = {
   id: of('uuid', 'id'),
@@ -49,7 +47,7 @@ export const columns: { readonly [C in ResultColumn]: Column } = {
   artifacts: json(`whole.body->'artifacts'`),
   log: json(`whole.body->'log'`),
   other: json(`nullif(${others}, '{}'::jsonb)`),
-  body_bytes: { kind: 'count', isRequired: true, sql: storedBytes },
+  body_bytes: { kind: 'count', isRequired: true, sql: wholeBytes('r.') },
   status_code: {
     kind: 'count',
     isRequired: false,

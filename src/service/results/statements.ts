@@ -2,7 +2,7 @@ import type { SuiteTotals } from './suite-totals.ts';
 import type { Queryable } from '../db/database.ts';
 import type { WantedResults } from '../db/filed-results.ts';
 import { queryResults } from '../db/query-results.ts';
-import { wholeBody } from '../db/whole-body.ts';
+import { wholeBody, wholeBytes } from '../db/whole-body.ts';
 
 /**
  * Statements on results for the public API. The partitions are by started_at, so every statement limits it if
@@ -73,7 +73,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
   return queryResults<ResultRow>(
     db,
     wantedOf(filter),
-    `select ${summary}, case when coalesce(body_bytes, pg_column_size(body)) <= ${listedBodyBytes} then ${wholeBody()} end as body
+    `select ${summary}, case when coalesce(body_bytes, ${wholeBytes()}) <= ${listedBodyBytes} then ${wholeBody()} end as body
      from check_results
      where check_id = $1 and account_id = $2 and not test_session
        and started_at >= coalesce($3::timestamptz, '-infinity') and started_at <= least($4::timestamptz, $11::timestamptz, 'infinity')

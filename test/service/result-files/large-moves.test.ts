@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
@@ -68,6 +69,37 @@ describe.each(databases)('large moves ($name)', (database) => {
       await bench.plain.query('delete from result_bases');
       expect(before).toContain(body);
       expect((await one()) === before).toBe(true);
+    });
+
+    test.each([
+      ['compresses well', 'x'.repeat(200_000), false],
+      ['does not compress', randomBytes(100_000).toString('base64'), true],
+    ])('a list shows the same of results that share a body that %s', async (_name, body, isPartial) => {
+      await bench.service.renewAccounts();
+      await bench.lookAgain();
+      const checkId = await bench.create('API');
+      const run = { checkType: 'API', details: { response: { status: 200, body } } } as const;
+      // The first one of a day is whole.
+      await bench.store(checkId, [
+        { ...run, at: oldDay },
+        ...minutes(120, oldDay + 60_000).map((other) => ({ ...other, ...run, details: {} })),
+      ]);
+      const base = uuidv7(oldDay);
+      await bench.plain.query(
+        'insert into result_bases (id, started_at, body) select $1, started_at, body from check_results where check_id = $2 and started_at = $3',
+        [base, checkId, new Date(oldDay)],
+      );
+      await bench.plain.query(
+        `update check_results set base_id = $2, body = jsonb_build_object('log', jsonb_build_array(id))
+         where check_id = $1 and started_at > $3`,
+        [checkId, base, new Date(oldDay)],
+      );
+      const list = () => bench.answer(`/v2/check-results/${checkId}?limit=10&to=${oldDay / 1000 + 300}`);
+      const before = await list();
+      expect(before.split(`"isPartial":${isPartial}`)).toHaveLength(7);
+      expect(before).not.toContain(`"isPartial":${!isPartial}`);
+      expect(await bench.move()).toBe(121);
+      expect((await list()) === before).toBe(true);
     });
 
     test('a day that is too large for one statement is counted in parts', async () => {

@@ -1,0 +1,11 @@
+-- The stored (compressed) bytes of what a body shares with others; 0 if it is whole. Of a result, from its columns `base_id` and
+-- `started_at`.
+create function base_bytes(base_id uuid, started_at timestamptz) returns integer language plpgsql stable as $$
+begin
+  if base_id is null then
+    return 0;
+  end if;
+  return coalesce((select pg_column_size(b.body) from result_bases b where b.id = base_bytes.base_id
+    and b.started_at >= date_trunc('day', base_bytes.started_at, 'UTC')
+    and b.started_at < date_trunc('day', base_bytes.started_at, 'UTC') + interval '1 day'), 0);
+end $$;
