@@ -42,6 +42,12 @@ const stretchOf = ({ id, accountId, day, bytes, footerDigest, fileRows, ...own }
   file: { id, accountId, day, bytes, footerDigest, rows: fileRows },
 });
 
+/** The newest day of which there are files; null = there are none. */
+export async function newestDay(db: Queryable): Promise<Date | null> {
+  const [row] = await db.query<{ day: Date | null }>('select max(day) as day from result_files');
+  return row?.day ?? null;
+}
+
 /** Where wanted results are in files, newest first. */
 export async function findStretches(db: Queryable, { checkIds, spans }: WantedResults): Promise<Stretch[]> {
   if (checkIds.length === 0 || spans.length === 0) return [];

@@ -1,5 +1,4 @@
 import { toError } from '../../errors.ts';
-import { dayMs } from '../../durations.ts';
 import type { Log } from '../../log.ts';
 import { StoreUnavailable } from '../artifacts/unavailable.ts';
 import type { NamedFiles } from '../artifacts/named-files.ts';
@@ -17,14 +16,13 @@ import { isPlain } from './columns.ts';
 import { findStretches, noteReadable, type Stretch } from './file-statements.ts';
 import { atOnce, findRows, type Found, type Reading } from './find-rows.ts';
 import { createKeptColumns, type KeptColumns } from './kept-columns.ts';
+import { createMayBeFiled } from './newest-filed.ts';
 import { createOpenFiles, piecesOf, type OpenFiles, type Piece } from './open-file.ts';
 import { readRows, type ReadColumns } from './read-parquet.ts';
 import { columnsOf, createFiledValues } from './filed-values.ts';
 
 /** Reads results from files for the statements on results (db/filed-results.ts). */
 
-/** Results stay in the table for at least a day after their own day, so later ones are never in files. */
-const neverFiledMs = dayMs;
 /** Most results that one statement takes from files, so that memory stays limited. */
 export const maxFiledRows = 200_000;
 /** Characters of their bodies. The statement needs several copies of them. */
@@ -49,8 +47,7 @@ export function createFiledResults(options: {
 }): FiledResults {
   const { files, now, log } = options;
   const createFilesUntil = createReading(files);
-  const mayBeFiled = ({ spans }: WantedResults) =>
-    spans.some(({ from }) => from === null || from.getTime() < now() - neverFiledMs);
+  const mayBeFiled = createMayBeFiled(now);
 
   async function read(db: Queryable, wanted: WantedResults): Promise<FiledPart> {
     const { withinMs } = wanted;
@@ -59,7 +56,7 @@ export function createFiledResults(options: {
   }
 
   async function readWith(reading: Files, db: Queryable, wanted: WantedResults): Promise<FiledPart> {
-    if (!mayBeFiled(wanted)) return nothing;
+    if (!(await mayBeFiled(db, wanted))) return nothing;
     const leftOut = new Set<string>();
     for (let tries = 1; ; tries++) {
       const stretches = await findStretches(db, wanted);
@@ -92,7 +89,7 @@ export function createFiledResults(options: {
   return {
     read,
     isCurrent: async (db, wanted, { version }) =>
-      !mayBeFiled(wanted) || versionOf(await findStretches(db, wanted)) === version,
+      !(await mayBeFiled(db, wanted)) || versionOf(await findStretches(db, wanted)) === version,
   };
 }
 
