@@ -120,10 +120,18 @@ export async function noteReadable(
 
 const fileColumns = `id, account_id as "accountId", day, rows, bytes, encode(footer_digest, 'hex') as "footerDigest"`;
 
-/** Files that are noted as unreadable, those of the last days first; at most `limit`. */
+/** Notes that an unreadable file was read again, without success. */
+export async function noteTried(db: Queryable, { id, now }: { id: string; now: Date }): Promise<void> {
+  await db.query('update result_files set tried_at = $2 where id = $1', [id, now]);
+}
+
+/**
+ * Files that are noted as unreadable, at most `limit`: first those that were not read again for the longest time, of which
+ * those of the last days.
+ */
 export async function unreadableFiles(db: Queryable, limit: number): Promise<ResultFile[]> {
   return db.query<ResultFile>(
-    `select ${fileColumns} from result_files where unreadable_since is not null order by day desc limit $1`,
+    `select ${fileColumns} from result_files where unreadable_since is not null order by tried_at nulls first, day desc limit $1`,
     [limit],
   );
 }

@@ -7,6 +7,7 @@ import { columnNames } from './columns.ts';
 import {
   filesInOrder,
   noteReadable,
+  noteTried,
   pathOf,
   stretchesOfFile,
   unreadableFiles,
@@ -27,7 +28,7 @@ const readAgain = 20;
 const zeroId = '00000000-0000-0000-0000-000000000000';
 
 /** Reads files whole that are noted as unreadable: those that can be read again are not noted any more. */
-export async function readUnreadableAgain({ db, files, log }: Omit<Options, 'now'>): Promise<void> {
+export async function readUnreadableAgain({ db, files, now, log }: Options): Promise<void> {
   for (const file of await unreadableFiles(db, readAgain)) {
     try {
       const opened = await createOpenFiles(files)(file);
@@ -37,6 +38,7 @@ export async function readUnreadableAgain({ db, files, log }: Omit<Options, 'now
       }
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
+      await noteTried(db, { id: file.id, now: new Date(now()) });
       continue;
     }
     await noteReadable(db, { id: file.id, unreadableSince: null });

@@ -153,6 +153,25 @@ describe.each(places)(
         expect(await bench.filePaths()).not.toContain(path);
       });
 
+      test('each gets its turn to be read again, however many others stay lost', async () => {
+        const { path, whole } = await filed();
+        const [real] = await bench.plain.query<{ id: string }>(
+          'update result_files set unreadable_since = now() returning id',
+        );
+        await bench.plain.query(
+          `insert into result_files (id, account_id, day, rows, bytes, footer_digest, created_at, unreadable_since)
+           select gen_random_uuid(), account_id, day + interval '1 day' * n, rows, bytes, footer_digest, created_at, now()
+           from result_files, generate_series(1, 45) as n`,
+        );
+        await bench.files.put(path, whole);
+        for (let round = 0; round < 3; round++) {
+          bench.clock.advance(1_000);
+          await readUnreadableAgain(options());
+        }
+        const read = await bench.plain.query('select id from result_files where unreadable_since is null');
+        expect(read).toEqual([real]);
+      });
+
       test('a store that is away is no damage', async () => {
         const { checkId } = await filed();
         const away = () => Promise.reject(new StoreUnavailable('away'));

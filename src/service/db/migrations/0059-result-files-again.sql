@@ -9,3 +9,6 @@ begin
     and b.started_at >= date_trunc('day', base_bytes.started_at, 'UTC')
     and b.started_at < date_trunc('day', base_bytes.started_at, 'UTC') + interval '1 day'), 0);
 end $$;
+
+-- When an unreadable file was read again last; null = never.
+alter table result_files add column tried_at timestamptz;
