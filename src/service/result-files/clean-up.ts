@@ -1,4 +1,4 @@
-import { hourMs } from '../../durations.ts';
+import { dayMs, hourMs } from '../../durations.ts';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { NamedFiles } from '../artifacts/named-files.ts';
@@ -11,11 +11,15 @@ import {
   deleteFile,
   existingChecks,
   filesOfDeletedChecks,
+  forgetReplaced,
   idOfPath,
+  isNeeded,
   knownFiles,
   noteReadable,
+  noteReplaced,
   oldFiles,
   pathOf,
+  replacedFiles,
   stretchesOfFile,
   type ResultFile,
   type Stretch,
@@ -45,6 +49,7 @@ export async function cleanResultFiles(options: Options, before: Date): Promise<
   const old = await oldFiles(db, { before, limit: filesAtOnce });
   for (const file of old) await drop(options, file);
   await forgetDays(db, before);
+  await removeReplaced(options, before);
   const outdated = await filesOfDeletedChecks(db, rewrittenAtOnce);
   for (const file of outdated) await withoutDeletedChecks(options, file);
   return old.length === filesAtOnce || outdated.length === rewrittenAtOnce;
@@ -54,6 +59,17 @@ export async function cleanResultFiles(options: Options, before: Date): Promise<
 async function drop({ db, files }: Options, file: ResultFile): Promise<void> {
   await deleteFile(db, file.id);
   await files.remove(pathOf(file));
+}
+
+/** A file whose replacement may be lost in a failover to another database server stays for so long. */
+const replacedMs = dayMs;
+
+async function removeReplaced({ db, files, now }: Options, before: Date): Promise<void> {
+  const until = new Date(now() - replacedMs);
+  for (const file of await replacedFiles(db, { until, before, limit: filesAtOnce })) {
+    await files.remove(pathOf(file));
+    await forgetReplaced(db, file.id);
+  }
 }
 
 /** Replaces a file by one without the results of checks that do not exist any more. */
@@ -68,10 +84,13 @@ async function withoutDeletedChecks(options: Options, file: ResultFile): Promise
   if (kept.length === 0) return drop(options, file);
   const { accountId, day } = file;
   const parts = rowsOfStretches(files, file, kept);
-  const take = (tx: Db) => deleteFile(tx, file.id);
+  const take = async (tx: Db) => {
+    if (!(await deleteFile(tx, file.id))) return false;
+    await noteReplaced(tx, file, new Date(now()));
+    return true;
+  };
   try {
-    const isReplaced = await moveToFile({ ...options, accountId, day, parts, mostBytes: Infinity, take });
-    if (isReplaced) await files.remove(pathOf(file));
+    await moveToFile({ ...options, accountId, day, parts, mostBytes: Infinity, take });
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
     // Its turn comes again when it can be read (whole-files.ts); other work must not wait for it.
@@ -155,6 +174,6 @@ async function removeUnnamed(
   const begunAt = timeOfUuidv7(id);
   if (begunAt === null || begunAt > now() - unnamedMs) return;
   // It may have been named since the last look.
-  if (path.endsWith(completeSuffix) && (await knownFiles(db, [id])).has(id)) return;
+  if (path.endsWith(completeSuffix) && (await isNeeded(db, id))) return;
   await files.remove(path);
 }

@@ -200,6 +200,45 @@ export async function knownFiles(
   return new Map(rows.map(({ id, ...file }) => [id, file]));
 }
 
+type Replaced = Pick<ResultFile, 'id' | 'accountId' | 'day'>;
+
+/** Notes that another file has replaced this one. */
+export async function noteReplaced(
+  tx: Queryable,
+  { id, accountId, day }: Replaced,
+  now: Date,
+): Promise<void> {
+  await tx.query(
+    'insert into replaced_result_files (id, account_id, day, replaced_at) values ($1, $2, $3, $4)',
+    [id, accountId, day, now],
+  );
+}
+
+/** Files that were replaced until `until`, or whose day is before `before`; at most `limit`. */
+export async function replacedFiles(
+  db: Queryable,
+  { until, before, limit }: { until: Date; before: Date; limit: number },
+): Promise<Replaced[]> {
+  return db.query<Replaced>(
+    `select id, account_id as "accountId", day from replaced_result_files
+     where replaced_at <= $1 or day < $2 order by replaced_at limit $3`,
+    [until, before, limit],
+  );
+}
+
+export async function forgetReplaced(db: Queryable, id: string): Promise<void> {
+  await db.query('delete from replaced_result_files where id = $1', [id]);
+}
+
+/** Whether a file has results, or was replaced a short time ago. */
+export async function isNeeded(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from result_files where id = $1 union all select 1 from replaced_result_files where id = $1`,
+    [id],
+  );
+  return rows.length > 0;
+}
+
 /** How many files were named before `before` and are not noted as unreadable. */
 export async function countReadable(db: Queryable, before: Date): Promise<number> {
   return countRows(db, 'from result_files where created_at < $1 and unreadable_since is null', [before]);

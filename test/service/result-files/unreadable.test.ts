@@ -150,6 +150,8 @@ describe.each(places)(
         expect(await bench.inFiles(checkId)).toBe(0);
         expect(await bench.inFiles(second)).toBe(30);
         expect(await listed(second)).toEqual(before);
+        const dayLater = { ...options(), now: () => bench.clock.now() + dayMs };
+        await cleanResultFiles(dayLater, new Date(start - 30 * dayMs));
         expect(await bench.filePaths()).not.toContain(path);
       });
 

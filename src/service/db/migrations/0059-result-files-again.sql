@@ -12,3 +12,12 @@ end $$;
 
 -- When an unreadable file was read again last; null = never.
 alter table result_files add column tried_at timestamptz;
+
+-- Files that others without the results of deleted checks have replaced. They stay for a day, for a database that loses its
+-- last transactions in a failover.
+create table replaced_result_files (
+  id uuid primary key,
+  account_id uuid not null,
+  day timestamptz not null,
+  replaced_at timestamptz not null
+);
