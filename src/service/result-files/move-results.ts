@@ -4,7 +4,8 @@ import type { Log } from '../../log.ts';
 import type { NamedFiles } from '../artifacts/named-files.ts';
 import { sqlState, type Db } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
-import { daysInTable, deleteMoved, finishDay, shrinkDay, takeDay, type MovedKey } from './move-statements.ts';
+import { giveBackSpace } from './give-back.ts';
+import { daysInTable, deleteMoved, finishDay, takeDay, type MovedKey } from './move-statements.ts';
 import { createMovingResults, portionsOf, sharesOfDay, type Portion } from './moving-results.ts';
 import { moveToFile } from './write-file.ts';
 
@@ -52,7 +53,7 @@ export async function moveOldResults(options: Options, signal: AbortSignal): Pro
       const ofDay = await moveDay(options, { day, keep, signal });
       moved += ofDay;
       isLooked = !signal.aborted;
-      if (ofDay > 0) await shrink(options, day);
+      await giveBackSpace(options, { day, moved: ofDay });
     } catch (error) {
       // A statement that takes too long would do so again. Other days need not wait for this one, which rests for a day.
       if (sqlState(error) !== '57014') throw error;
@@ -63,14 +64,6 @@ export async function moveOldResults(options: Options, signal: AbortSignal): Pro
     }
   }
   return moved;
-}
-
-async function shrink({ db, log }: Options, day: Date): Promise<void> {
-  try {
-    await shrinkDay(db, day);
-  } catch (error) {
-    log.warn({ day, error: toError(error).message }, 'the space of moved results was not given back');
-  }
 }
 
 type Day = { day: Date; keep: () => Promise<boolean>; signal: AbortSignal };

@@ -1,6 +1,6 @@
 import { dayMs } from '../../durations.ts';
 import { sqlTypesWhere } from '../checks/types/table.ts';
-import type { Db, Queryable } from '../db/database.ts';
+import type { Queryable } from '../db/database.ts';
 import { wholeBody } from '../db/whole-body.ts';
 import { columnNames, columns, type FileRow } from './columns.ts';
 
@@ -193,22 +193,4 @@ export async function deleteMoved(tx: Queryable, day: Date, keys: readonly Moved
     ],
   );
   return deleted?.count ?? 0;
-}
-
-const lockMs = 1_000;
-
-/**
- * Rewrites the table of a day, which gives the space of deleted rows back to the disk. Fails if statements use the table all
- * the time.
- */
-export async function shrinkDay(db: Db, day: Date): Promise<void> {
-  const name = `check_results_${day.toISOString().slice(0, 10).replaceAll('-', '')}`;
-  await db.tx(async (tx) => {
-    await tx.query(`select set_config('lock_timeout', '${lockMs}', true)`);
-    const [key] = await tx.query<{ name: string }>(
-      `select indexrelid::regclass::text as name from pg_index where indrelid = to_regclass($1) and indisprimary`,
-      [name],
-    );
-    if (key !== undefined) await tx.exec(`cluster ${name} using ${key.name}`);
-  });
 }

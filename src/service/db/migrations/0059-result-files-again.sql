@@ -21,3 +21,6 @@ create table replaced_result_files (
   day timestamptz not null,
   replaced_at timestamptz not null
 );
+
+-- The space of moved results was not given back to the disk; it is tried again at the next look.
+alter table result_file_days add column holds_space boolean not null default false;
