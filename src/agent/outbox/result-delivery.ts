@@ -50,9 +50,52 @@ export function createResultDelivery(options: {
   let leaseSeconds = 30;
   let isLineSlow = false;
 
-  /** Sends one request. Resolves when the service has processed all results in it. */
+  /**
+   * Sends one request. Resolves when the service has processed all results in it. It may reject a result because of one value, so
+   * such a result is sent again without its details: nobody else reports its run.
+   */
   const send = async (agentId: string, payloads: Buffer[]): Promise<void> => {
-    for (const item of await request(agentId, payloads)) account(item);
+    const items = await request(agentId, payloads);
+    const rejected = payloads.flatMap((payload, index) => {
+      const item = items[index];
+      return item?.outcome === 'rejected' ? [{ payload, item }] : [];
+    });
+    const stored = rejected.length === 0 ? new Set<Item>() : await sendRejected(agentId, rejected);
+    for (const item of items) if (!stored.has(item)) account(item);
+  };
+
+  /** Returns which of them were stored in a reduced form. */
+  const sendRejected = async (
+    agentId: string,
+    rejected: readonly { payload: Buffer; item: Item }[],
+  ): Promise<Set<Item>> => {
+    const stored = new Set<Item>();
+    let left = rejected.map(({ payload, item }) => {
+      const refusal = new ServiceError('SERVICE_REFUSED', item.reason ?? 'rejected', { retryable: false });
+      return { payload, item, refusal, forms: reducedForms(payload, refusal) };
+    });
+    while ((left = left.filter(({ forms }) => forms.length > 0)).length > 0) {
+      const sent = left.map((each) => ({ ...each, form: each.forms.shift() ?? each.payload }));
+      const answers = await request(
+        agentId,
+        sent.map(({ form }) => form),
+      );
+      for (const [index, { payload, item, refusal }] of sent.entries()) {
+        const answer = answers[index];
+        if (answer === undefined || answer.outcome === 'rejected') continue;
+        stored.add(item);
+        account(answer);
+        await reduced(payload, refusal);
+      }
+      left = left.filter(({ item }) => !stored.has(item));
+    }
+    return stored;
+  };
+
+  const reduced = async (payload: Buffer, refusal: ServiceError): Promise<void> => {
+    metrics.resultsReduced += 1;
+    await outbox.quarantine(payload);
+    options.fault(refusal, 'result refused and sent without its details');
   };
 
   const request = async (agentId: string, payloads: Buffer[]): Promise<Item[]> => {
@@ -92,10 +135,8 @@ export function createResultDelivery(options: {
     let last = refusal;
     for (const form of reducedForms(payload, refusal)) {
       try {
-        await send(agentId, [form]);
-        metrics.resultsReduced += 1;
-        await outbox.quarantine(payload);
-        options.fault(refusal, 'result refused and sent without its details');
+        for (const item of await request(agentId, [form])) account(item);
+        await reduced(payload, refusal);
         return null;
       } catch (error) {
         if (!isRefused(error)) return error;

@@ -267,3 +267,59 @@ test('a result whose details the service cannot read still ends its run', async 
   await until(() => finals().length === 3, 'all results');
   expect(jobIds()).toEqual(ids);
 });
+
+describe('the service rejects a result because of a value in it', () => {
+  /** Rejects each result with this text, as a database does that cannot store a value. */
+  const reject = (text: string) => {
+    const seen: number[] = [];
+    daemon.peer.misbehave('results', (_request, response, body) => {
+      const { results } = body as { results: Result[] };
+      seen.push(results.length);
+      const isOdd = (result: Result) => JSON.stringify(result).includes(text);
+      if (!results.some(isOdd)) return false;
+      const items = results.map((result) => {
+        const { jobId, attempt } = result;
+        if (isOdd(result)) return { jobId, attempt, outcome: 'rejected', reason: 'a value is odd' };
+        daemon.peer.results.push(result);
+        return { jobId, attempt, outcome: 'stored' };
+      });
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ items }));
+      return true;
+    });
+    return seen;
+  };
+
+  test('it is sent without its details, so that its run ends', async () => {
+    await startPeer();
+    const ids = await leaveResults([100, 3000, 100]);
+    const seen = reject('x'.repeat(3000));
+    await startAgent();
+    await until(() => finals().length === 3, 'all results');
+    expect(jobIds().toSorted()).toEqual(ids.toSorted());
+    const reduced = finals().find(({ jobId }) => jobId === ids[1]);
+    expect(reduced).toMatchObject({
+      status: 'failed',
+      details: {},
+      reason: { code: 'ECONNREFUSED', message: 'nobody is there' },
+      log: [{ level: 'warn', msg: expect.stringMatching(/was refused \(a value is odd\)/) }],
+    });
+    expect(seen).toEqual([3, 1]);
+    await until(async () => (await metric('results_sent_total')) === 3, 'the count');
+    expect(await metric('results_reduced_total')).toBe(1);
+    expect(await metric('results_rejected_total')).toBe(0);
+    expect(readdirSync(join(daemon.folder, 'outbox', 'damaged'))).toHaveLength(1);
+  });
+
+  test('if every form is rejected, it is counted, and the others are not held up', async () => {
+    await startPeer();
+    const ids = await leaveResults([100, 100, 100]);
+    const seen = reject(ids[1] ?? '');
+    await startAgent();
+    await until(() => finals().length === 2, 'the others');
+    await until(async () => (await metric('results_rejected_total')) === 1, 'the count');
+    expect(Math.max(...seen.slice(1))).toBe(1);
+    expect(await metric('results_reduced_total')).toBe(0);
+    await until(async () => (await metric('outbox_bytes\\{place="disk"\\}')) === 0, 'an empty outbox');
+  });
+});
