@@ -28,6 +28,8 @@ export type OutboxOptions = {
   /** Called with every fault of the agent itself. */
   fault: (error: Error, message: string) => void;
   now: () => number;
+  /** Called with each result that is dropped to stay within the limits. */
+  dropped?: (payload: Buffer) => void;
   limits?: OutboxLimits;
   /** Shared with everything else that uses the data folder; absent = one of its own. */
   disk?: DiskDeadline;

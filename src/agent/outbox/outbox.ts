@@ -265,8 +265,10 @@ export class Outbox {
     };
   }
 
-  #dropped(count: number): void {
-    if (count > 0) this.#lost(count, 'they could not be written to disk, and the memory for them is full');
+  #dropped(results: readonly Pending[]): void {
+    if (results.length === 0) return;
+    for (const { payload } of results) this.#options.dropped?.(payload);
+    this.#lost(results.length, 'they could not be written to disk, and the memory for them is full');
   }
 
   #lost(count: number, why: string): void {

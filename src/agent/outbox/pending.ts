@@ -12,6 +12,8 @@ export class PendingResults {
   readonly #cap: { bytes: number; results: number };
   #entries: Pending[] = [];
   #bytes = 0;
+  /** The first ones, which are being sent. They are not dropped, or they would count as sent and as lost. */
+  #sending = 0;
 
   constructor(cap: { bytes: number; results: number }) {
     this.#cap = cap;
@@ -34,8 +36,8 @@ export class PendingResults {
     return this.#entries[0];
   }
 
-  /** Adds one at the end; returns how many of the oldest were dropped to stay within the cap. */
-  add(entry: Pending): number {
+  /** Adds one at the end; returns the oldest ones, which were dropped to stay within the cap. */
+  add(entry: Pending): Pending[] {
     this.#entries.push(entry);
     this.#bytes += entry.payload.length;
     return this.#dropExcess();
@@ -53,14 +55,14 @@ export class PendingResults {
     return this.#firstGroup(maxBytes).bytes;
   }
 
-  /** Puts a group back at the front; returns how many were dropped to stay within the cap. */
-  putBack(group: readonly Pending[]): number {
+  /** Puts a group back at the front; returns those that were dropped to stay within the cap. */
+  putBack(group: readonly Pending[]): Pending[] {
     this.#entries = [...group, ...this.#entries];
     for (const { payload } of group) this.#bytes += payload.length;
     return this.#dropExcess();
   }
 
-  /** The oldest without removing them: up to `maxBytes` with a separator each, but at least one. */
+  /** The oldest, to be sent: up to `maxBytes` with a separator each, but at least one. They stay until `remove` is called. */
   peek(maxItems: number, maxBytes: number): Pending[] {
     let bytes = 0;
     const entries: Pending[] = [];
@@ -69,6 +71,7 @@ export class PendingResults {
       if (entries.length === maxItems || (entries.length > 0 && bytes > maxBytes)) break;
       entries.push(entry);
     }
+    this.#sending = entries.length;
     return entries;
   }
 
@@ -77,7 +80,9 @@ export class PendingResults {
     return this.#entries[index]?.payload ?? null;
   }
 
+  /** Ends the sending of what `peek` has returned. */
   remove(sent: ReadonlySet<Pending>): void {
+    this.#sending = 0;
     this.#entries = this.#entries.filter((entry) => {
       if (sent.has(entry)) this.#bytes -= entry.payload.length;
       return !sent.has(entry);
@@ -103,14 +108,15 @@ export class PendingResults {
     return { count, bytes };
   }
 
-  #dropExcess(): number {
-    let dropped = 0;
+  #dropExcess(): Pending[] {
+    const dropped: Pending[] = [];
     const isOver = () => this.#bytes > this.#cap.bytes || this.#entries.length > this.#cap.results;
-    while (isOver() && this.#entries.length > 1) {
-      const oldest = this.#entries.shift();
-      oldest?.settle?.();
-      this.#bytes -= oldest?.payload.length ?? 0;
-      dropped += 1;
+    while (isOver() && this.#entries.length > this.#sending + 1) {
+      const [oldest] = this.#entries.splice(this.#sending, 1);
+      if (oldest === undefined) break;
+      oldest.settle?.();
+      this.#bytes -= oldest.payload.length;
+      dropped.push(oldest);
     }
     return dropped;
   }

@@ -44,6 +44,7 @@ type StoreOptions = {
   damage: DamageReport;
   /** Called when results had to be dropped. */
   lost: (count: number, why: string) => void;
+  dropped?: (payload: Buffer) => void;
   now: () => number;
 };
 
@@ -199,18 +200,20 @@ export class SegmentStore {
       if (candidate === undefined) return;
       if (candidate === this.#writing?.segment) await this.#finishSegment();
       total -= candidate.size;
-      const count = await this.#countFrames(candidate);
+      const count = await this.#giveUp(candidate);
       await this.#discard(candidate);
       if (count > 0) this.#options.lost(count, 'the outbox reached its size cap');
     }
   }
 
-  async #countFrames(segment: Segment): Promise<number> {
+  /** Passes on what is dropped with a segment; returns how many results that are. */
+  async #giveUp(segment: Segment): Promise<number> {
     let count = 0;
     try {
       while (!isDrained(segment) && this.#segments.includes(segment)) {
         const frames = await this.#framesOf(segment, 1000, 1024 * 1024);
         count += frames.length;
+        for (const { payload } of frames) this.#options.dropped?.(payload);
         const last = frames.at(-1);
         if (last !== undefined) advance(segment, last);
       }

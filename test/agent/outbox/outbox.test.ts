@@ -127,6 +127,9 @@ describe('bounds', () => {
     expect(left.length).toBeLessThan(50);
     expect(left).toEqual(left.map((_, at) => JSON.stringify({ index: 100 - left.length + at })));
     expect(outboxes.metrics.resultsDropped).toBe(100 - left.length);
+    expect([...outboxes.dropped, ...left]).toEqual(
+      Array.from({ length: 100 }, (_, index) => JSON.stringify({ index })),
+    );
     expect(outboxes.faults[0]).toMatch(
       /^results dropped: \d+ results dropped: the outbox reached its size cap$/,
     );

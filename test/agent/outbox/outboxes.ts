@@ -14,6 +14,8 @@ export const roomy: OutboxLimits = { segmentBytes: 2 ** 20, capBytes: 2 ** 26, m
 export type Outboxes = {
   readonly folder: string;
   readonly faults: string[];
+  /** Results that were dropped. */
+  readonly dropped: string[];
   readonly metrics: AgentMetrics;
   open: (
     limits?: OutboxLimits,
@@ -35,6 +37,7 @@ export type Outboxes = {
 export function outboxTests(): Outboxes {
   let folder = '';
   let faults: string[] = [];
+  let dropped: string[] = [];
   let metrics = createMetrics();
   let open: Outbox[] = [];
   let instances = 0;
@@ -45,6 +48,7 @@ export function outboxTests(): Outboxes {
   const begin = () => {
     folder = mkdtempSync(join(tmpdir(), 'outbox-'));
     faults = [];
+    dropped = [];
     metrics = createMetrics();
   };
   const end = async () => {
@@ -61,6 +65,9 @@ export function outboxTests(): Outboxes {
     get faults() {
       return faults;
     },
+    get dropped() {
+      return dropped;
+    },
     get metrics() {
       return metrics;
     },
@@ -73,6 +80,7 @@ export function outboxTests(): Outboxes {
         metrics,
         fault: (error, message) => faults.push(`${message}: ${error.message}`),
         now,
+        dropped: (payload) => dropped.push(payload.toString()),
         limits,
         disk: new DiskDeadline(diskPatienceMs),
       });
