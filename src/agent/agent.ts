@@ -34,7 +34,7 @@ import { outboxLimits, type OutboxLimits } from './outbox/options.ts';
 import { Outbox } from './outbox/outbox.ts';
 import { ownSecrets } from './scrubbing/own-secrets.ts';
 import { createResultSender } from './outbox/result-sender.ts';
-import { createToolLoader, onceLoaded } from './running-tools.ts';
+import { createToolLoader, onceLoaded, openOriginsOf } from './running-tools.ts';
 import { createScriptReach } from './script-reach.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
 import { createServiceClient } from './link/client.ts';
@@ -113,6 +113,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const { dataDir, serviceUrl } = config;
   // First, because a file that cannot be used must stop the start before anything is open.
   const probe = await openProbe(config, now);
+  const originOf = await openOriginsOf(config);
   const instanceId = randomUUID();
   const repaired = repairModes(dataDir);
   if (repaired > 0)
@@ -212,7 +213,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
 
   // Claiming. The tools that run jobs are loaded with the first job.
   const jobParts = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
-  const tools = createToolLoader({ ...jobParts, config, session, metrics, fault, now });
+  const tools = createToolLoader({ ...jobParts, config, originOf, session, metrics, fault, now });
   const load = onceLoaded(tools.load);
   const intake = createIntake({ load, available: abilities.types, leases, log, metrics, fault });
   // Ask the outbox itself: the guards look at it only every few seconds.

@@ -1,6 +1,7 @@
 import type { AgentConfig } from '../config.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
 import { jobTypes, probeTypes, uptimeTypes, type JobType } from '../protocol/check-types.ts';
+import type { Network } from '../executors/interface/network.ts';
 import type { Scripts } from '../script/interface/scripts.ts';
 import type { NamedSecret, Scrubber } from '../secrets/scrubber/scrubber.ts';
 import type { ArtifactDelivery } from './artifacts/delivery.ts';
@@ -19,7 +20,7 @@ import type { WorkDirs } from './folders/work-dir.ts';
 /** The settings that affect how jobs run. */
 export type RunSettings = Pick<
   AgentConfig,
-  'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence' | 'referenceTargets' | 'asDatabase'
+  'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence' | 'referenceTargets'
 >;
 
 /**
@@ -41,6 +42,8 @@ export type RunPorts = Pick<
   | 'now'
 > & {
   settings: RunSettings;
+  /** The networks of addresses; null = they are not known. */
+  originOf: NonNullable<Network['originOf']> | null;
   /** The service, or the proxy on the way to it: a witness for this host's network. Null = there is none. */
   service: NamedEndpoint | null;
   /** Types whose executors are loaded, and those that are warmed up before the first job. */
@@ -52,6 +55,18 @@ export type RunPorts = Pick<
 };
 
 /**
+ * Reads the file of AS_DATABASE; null if there is none, and nothing is loaded then. Throws FatalError (78), so call it at the start:
+ * without the file, no check could run.
+ */
+export async function openOriginsOf({
+  asDatabase,
+}: Pick<AgentConfig, 'asDatabase'>): Promise<RunPorts['originOf']> {
+  if (asDatabase === null) return null;
+  const { openOrigins } = await import('../executors/traceroute/origins.ts');
+  return openOrigins(asDatabase, () => performance.now());
+}
+
+/**
  * Creates the parts of `runJob`: loads the executors, opens the network and warms both up. `close` closes the
  * network. Modules are imported here, not at the top, because an agent without jobs must not load them. Rejects if a
  * module cannot be loaded.
@@ -59,7 +74,7 @@ export type RunPorts = Pick<
 export async function createRunParts(
   ports: RunPorts,
 ): Promise<{ parts: RunParts; ownNetworkTrouble: () => Trouble | null; close: () => void }> {
-  const { settings, service, types, scripts, workDirs, keepArtifacts, ...shared } = ports;
+  const { settings, originOf, service, types, scripts, workDirs, keepArtifacts, ...shared } = ports;
   const { fault, now, metrics } = shared;
   const [
     { loadExecutors },
@@ -77,10 +92,7 @@ export async function createRunParts(
     import('./own-network/own-network.ts'),
   ]);
   const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
-  if (settings.asDatabase !== null) {
-    const { openOrigins } = await import('../executors/traceroute/origins.ts');
-    network.originOf = openOrigins(settings.asDatabase, () => performance.now());
-  }
+  if (originOf !== null) network.originOf = originOf;
   const evidence = settings.networkEvidence ? createNetworkEvidence({ network, now }) : null;
   const ownDelay = createOwnDelay();
   const ownNetwork = createOwnNetwork({
@@ -127,7 +139,7 @@ export type ToolLoader = {
 };
 
 export function createToolLoader(
-  options: Pick<RunPorts, 'version' | 'lanes' | 'leases' | 'metrics' | 'fault' | 'now'> & {
+  options: Pick<RunPorts, 'version' | 'originOf' | 'lanes' | 'leases' | 'metrics' | 'fault' | 'now'> & {
     config: RunSettings & Pick<AgentConfig, 'serviceUrl' | 'proxy'>;
     host: Pick<ScriptHost, 'carriesScripts' | 'scripts'>;
     workDirs: WorkDirs;

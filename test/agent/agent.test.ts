@@ -110,6 +110,16 @@ describe('health', () => {
   });
 });
 
+test('a file of AS_DATABASE that is missing is one clear line at the start', async () => {
+  await startPeer();
+  const path = join(daemon.folder, 'none.mmdb');
+  await expect(startAgent({ AS_DATABASE: path })).rejects.toMatchObject({
+    code: 'CONFIGURATION',
+    exitCode: 78,
+    message: expect.stringContaining(path),
+  });
+});
+
 describe('slots', () => {
   test('never more jobs than slots, and a freed slot is used at once', async () => {
     const peer = await startPeer();

@@ -4,7 +4,7 @@ import { createLocalLeases } from '../../agent/run/local-leases.ts';
 import { createMetrics } from '../../agent/metrics/counters.ts';
 import { jobScrubbers, ownSecrets } from '../../agent/scrubbing/own-secrets.ts';
 import { runJob } from '../../agent/run/run-job.ts';
-import { createRunParts } from '../../agent/running-tools.ts';
+import { createRunParts, openOriginsOf } from '../../agent/running-tools.ts';
 import { readAgentConfigIfAny, readLogLevel } from '../../config.ts';
 import type { Environment } from '../../config/read.ts';
 import { createLog } from '../../log.ts';
@@ -56,6 +56,7 @@ export async function runHere(job: Job, options: RunHereOptions): Promise<Result
   const { parts, close } = await createRunParts({
     version,
     settings,
+    originOf: await openOriginsOf(settings),
     service: null,
     // The loading time of this process must not be reported as the target's time.
     types: { loaded: [job.checkType], warm: [job.checkType] },
