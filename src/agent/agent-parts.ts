@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../config.ts';
+import { hourMs } from '../durations.ts';
 import type { FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { LaneSlots } from './abilities.ts';
 import type { ArtifactDelivery } from './artifacts/delivery.ts';
 import { silentOwnerMs } from './folders/owner.ts';
 import type { WorkDirs } from './folders/work-dir.ts';
+import { createKeeping, type Keeping } from './keeping/keeping.ts';
 import { readAuthorities } from './link/authorities.ts';
 import { createBundleFetcher } from './link/bundles.ts';
 import type { ServiceClient } from './link/client.ts';
@@ -17,7 +19,6 @@ import { createGuards, type Guards } from './metrics/guards.ts';
 import type { HealthPage } from './metrics/health.ts';
 import type { OutboxLimits } from './outbox/options.ts';
 import type { Outbox } from './outbox/outbox.ts';
-
 import type { ScriptNetwork } from '../script/process/script-network.ts';
 import type { RuntimeWatch } from './runtime-watch.ts';
 import {
@@ -85,6 +86,30 @@ export function createAgentGuards(parts: {
     outbox: () => outbox.status(),
     outboxCapBytes: limits.capBytes,
     now,
+  });
+}
+
+/** The checks that the agent holds. */
+export function createAgentKeeping({
+  config,
+  guards,
+  outbox,
+  ...parts
+}: Omit<
+  Parameters<typeof createKeeping>[0],
+  'folder' | 'apiKey' | 'continueMs' | 'deliver' | 'blocked' | 'isFull' | 'waitingSince'
+> & { config: AgentConfig; guards: Guards; outbox: Outbox }): Keeping {
+  // Ask the outbox itself: the guards look at it only every few seconds.
+  const memoryFull = () => outbox.status().memoryFull;
+  return createKeeping({
+    ...parts,
+    folder: join(config.dataDir, 'assignments'),
+    apiKey: config.apiKey.reveal(),
+    continueMs: config.continueHours * hourMs,
+    deliver: (json, isCalm) => outbox.add(json, isCalm),
+    blocked: () => guards.stopClaiming() || memoryFull(),
+    isFull: () => memoryFull() || guards.raised().some(({ name }) => name === 'outbox'),
+    waitingSince: () => outbox.status().oldestAt,
   });
 }
 

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { AgentConfig } from '../config.ts';
 import type { FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { hourMs } from '../durations.ts';
 import { createSteadyClock } from '../steady-clock.ts';
 import type { Scrubber } from '../secrets/scrubber/scrubber.ts';
 import { createScrubberOffThread } from '../secrets/scrubber/table-thread.ts';
@@ -11,6 +10,7 @@ import { createAbilities, slotsOf } from './abilities.ts';
 import { createAgentEnd, type AgentEnd } from './agent-end.ts';
 import {
   createAgentGuards,
+  createAgentKeeping,
   createHost,
   createLazyMetricsPage,
   openProbe,
@@ -27,7 +27,6 @@ import { repairModes } from './folders/repair-modes.ts';
 import { startHealthServer, type AgentState } from './metrics/health.ts';
 import { createIntake } from './claiming/intake.ts';
 import { agentJobTypes } from './job-types/table.ts';
-import { createKeeping } from './keeping/keeping.ts';
 import { createLeases } from './run/leases.ts';
 import { createMetrics } from './metrics/counters.ts';
 import { outboxLimits, type OutboxLimits } from './outbox/options.ts';
@@ -194,11 +193,11 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
 
   // Delivery of results and artifacts.
   const limits = options.outboxLimits ?? outboxLimits;
-  const outbox = await Outbox.open({ ...common, folder: join(dataDir, 'outbox'), limits }).catch(
-    (error: unknown) => {
-      throw unusableDataDirError(dataDir, error);
-    },
-  );
+  const dropped = (payload: Buffer) => keeping.lost(payload);
+  const box = { ...common, folder: join(dataDir, 'outbox'), limits, dropped };
+  const outbox = await Outbox.open(box).catch((error: unknown) => {
+    throw unusableDataDirError(dataDir, error);
+  });
   const settled = (payload: Buffer) => keeping.settled(payload);
   const sender = createResultSender({ ...common, outbox, settled, ending: stopped.signal });
   const artifacts = createArtifactDelivery({ ...common, dataDir, serviceUrl, transport, onKeyRefused: fail });
@@ -219,19 +218,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   // Ask the outbox itself: the guards look at it only every few seconds.
   const blocked = () => guards.stopClaiming() || outbox.status().memoryFull || leases.size() >= maxHeldJobs;
   const claiming = createClaiming({ ...common, lanes, blocked, condition, accept: intake.accept });
-  const keeping = createKeeping({
-    ...common,
-    version,
-    folder: join(dataDir, 'assignments'),
-    apiKey: config.apiKey.reveal(),
-    continueMs: config.continueHours * hourMs,
-    lanes,
-    load,
-    available: abilities.types,
-    deliver: (json, isCalm) => outbox.add(json, isCalm),
-    condition,
-    blocked: () => guards.stopClaiming() || outbox.status().memoryFull,
-  });
+  const held = { version, lanes, load, available: abilities.types, condition };
+  const keeping = createAgentKeeping({ ...common, ...held, config, guards, outbox });
   await keeping.restore();
   const runtimeWatch = createRuntimeWatch({
     host,

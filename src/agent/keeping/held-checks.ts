@@ -28,8 +28,8 @@ export type HeldChecks = {
   clear: () => void;
   /** Takes checks that an earlier process held. It had reported every run up to `reportedTo`. */
   restore: (checks: readonly PackedCheck[], reportedTo: number | null) => void;
-  /** A run that was taken is reported as missed. */
-  gaveUp: (check: PackedCheck, dueAt: number) => void;
+  /** Runs that were taken are reported as missed. `to`: the last of them; absent = there is one. */
+  gaveUp: (check: PackedCheck, from: number, more?: { to?: number; code?: MissedCode }) => void;
   /** The service has answered this holder, which had reported every run up to `reportedTo` before it asked. */
   confirm: (holder: string, reportedTo: number) => void;
   /**
@@ -206,9 +206,9 @@ export function createHeldChecks(): HeldChecks {
         hold(check, from);
       }
     },
-    gaveUp: ({ checkId, holder }, dueAt) => {
+    gaveUp: ({ checkId, holder }, from, { to = from, code = 'NOT_CLAIMED' } = {}) => {
       const item = held.get(checkId);
-      if (item?.check.holder === holder) addUnsure(item, { from: dueAt, to: dueAt, code: 'NOT_CLAIMED' });
+      if (item?.check.holder === holder) addUnsure(item, { from, to, code });
     },
     confirm: (holder, reportedTo) => {
       for (const item of held.values()) {

@@ -1,23 +1,21 @@
-import { existsSync } from 'node:fs';
-import { FatalError, ServiceError, toError } from '../../errors.ts';
+import { ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { keepingMinor, protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
+import { keepingMinor, protocolLimits } from '../../protocol/agent-calls.ts';
 import type { KeepingAnswer, SharedVariables } from '../../protocol/assignments.ts';
 import type { AgentCondition } from '../../protocol/routes.ts';
-import type { RunningTools } from '../claiming/intake.ts';
-import { answerBytes } from '../claiming/poller.ts';
-import { backoffMs, pause } from '../link/backoff.ts';
+import { backoffMs } from '../link/backoff.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
-import type { Lanes } from '../run/lanes.ts';
 import { createAskFirst } from './ask-first.ts';
+import { repeatCalls } from './call-loop.ts';
 import { callPace, maxRetryMs, retryPace } from './call-pace.ts';
 import { createContact } from './contact.ts';
 import { createHeldChecks } from './held-checks.ts';
-import type { KeptFile } from './kept-file.ts';
+import { createKeepingCalls } from './keeping-calls.ts';
 import { createLedger, createTag, settledMoment } from './ledger.ts';
-import { createSaving } from './saving.ts';
-import { createTimetable } from './timetable.ts';
+import { createMoments } from './moments.ts';
+import { createSuccession } from './succession.ts';
+import { createTimetable, type RunOptions } from './timetable.ts';
 
 /**
  * The checks that this agent holds. One call that stays open renews them and brings their changes. The agent runs each
@@ -31,6 +29,8 @@ export type Keeping = {
   offer: () => { continues: string[] };
   /** Called with each result that the service has taken. */
   settled: (payload: Buffer) => void;
+  /** Called with each result that the outbox has dropped. */
+  lost: (payload: Buffer) => void;
   /** Number of runs in progress. */
   size: () => number;
   /** Plans no more runs; those in progress finish their attempt. */
@@ -38,48 +38,46 @@ export type Keeping = {
   /** Aborts all runs; returns their number. */
   cancel: () => number;
   whenIdle: () => Promise<void>;
-  /** Gives the checks back, so that others run them at once. Never rejects. */
+  /**
+   * Gives the checks back, so that others run them at once. If the service is away, another process on the data directory
+   * takes them over. Call it once no run is in progress. Never rejects.
+   */
   leave: () => Promise<void>;
   /** Ends the loops. What is held stays in the data directory for the next process. */
   stop: () => Promise<void>;
 };
 
-/** Between two questions to a service that lets agents hold no checks. */
+/** Between two questions to a service that lets agents hold no checks, and two tries to load what runs need. */
 const offMs = 15_000;
 /** A location that stops in outages: its agents stop this long after they last heard of the service. */
 const stopMs = protocolLimits.leaseSeconds * 1000;
-const leaveMs = 3_000;
 
-export function createKeeping(options: {
-  client: ServiceClient;
-  session: Session;
-  log: Log;
-  version: string;
-  instanceId: string;
-  /** The folder of all processes of this data directory. */
-  folder: string;
-  apiKey: string;
-  /** How long the agent continues without the service, in milliseconds. */
-  continueMs: number;
-  lanes: Lanes;
-  load: () => Promise<RunningTools>;
-  available: () => Parameters<RunningTools['parseJob']>[1];
-  deliver: (json: string, isCalm: boolean) => Promise<void>;
-  condition: () => AgentCondition;
-  /** True while the agent must not begin runs. */
-  blocked: () => boolean;
-  fault: (error: Error, message: string) => void;
-  now: () => number;
-  random: () => number;
-}): Keeping {
-  const { client, session, log, instanceId } = options;
+export function createKeeping(
+  options: RunOptions & {
+    client: ServiceClient;
+    session: Session;
+    log: Log;
+    instanceId: string;
+    /** The folder of all processes of this data directory. */
+    folder: string;
+    apiKey: string;
+    /** How long the agent continues without the service, in milliseconds. */
+    continueMs: number;
+    condition: () => AgentCondition;
+    /** When the oldest result came that waits to be sent, by this machine's clock; null = none waits. */
+    waitingSince: () => number | null;
+    random: () => number;
+    /** See `createSuccession`. */
+    adoptEveryMs?: number;
+  },
+): Keeping {
+  const { client, session, log } = options;
   const stopped = new AbortController();
+  const calls = createKeepingCalls(options);
   const held = createHeldChecks();
   const ledger = createLedger();
   const tag = createTag();
-  const holders = new Set<string>();
   const askFirst = createAskFirst();
-  let continued: string[] = [];
   let cursor: string | null = null;
   let cursorOf: string | null = null;
   let savedAs: string | null = null;
@@ -87,15 +85,21 @@ export function createKeeping(options: {
   let stopsInOutages = false;
   let variables: SharedVariables | null = null;
   let running: Promise<void> = Promise.resolve();
-  let file: KeptFile | null = null;
-
-  /** The service's clock: it runs with this machine's monotonic one between two hellos. */
-  const serviceNow = () => Math.floor(options.now() - (session.clockSkewMs() ?? 0));
-  const reportedTo = () => ledger.reportedTo(serviceNow(), held.earliest());
+  let leaving: Promise<void> | null = null;
+  let isEnding = false;
+  let isFailing = false;
+  let adoptions = 0;
+  const moments = createMoments(options);
+  const reportedTo = (): number => {
+    const waitingSince = options.waitingSince();
+    const first = Math.min(held.earliest() ?? Infinity, timetable.unreported() ?? Infinity);
+    const since = waitingSince === null ? null : waitingSince - moments.skewMs();
+    return ledger.reportedTo(moments.now(), first, since);
+  };
 
   /** Between two renewals the agent cannot know whether the service is away. */
   const limitMs = () => (stopsInOutages ? stopMs : Math.max(stopMs, options.continueMs));
-  const contact = createContact({ now: serviceNow, limitMs });
+  const contact = createContact({ now: moments.now, limitMs });
   const stopsSoon = () => limitMs() <= stopMs && contact.mayRun();
   client.onAnswer(contact.heard);
 
@@ -104,28 +108,37 @@ export function createKeeping(options: {
     held,
     ledger,
     tag,
-    now: serviceNow,
+    now: moments.now,
     variables: () => variables?.list ?? [],
     mayRun: () => contact.mayRun() && !askFirst.isAsking(),
   });
 
-  const openFile = async (): Promise<KeptFile> => {
-    const { createKeptFile } = await import('./kept-file.ts');
-    const onError = (error: unknown) =>
-      log.warn({ err: toError(error) }, 'the held checks cannot be kept in the data folder');
-    return (file ??= createKeptFile({ root: options.folder, instanceId, apiKey: options.apiKey, onError }));
-  };
-  const facts = () => ({
-    holders: [...holders],
-    // A process that continues this one reports again what the service may have left to another agent.
-    reportedTo: Math.min(reportedTo(), held.unsureFrom() - 1),
-    heardAt: contact.heardAt(),
-    stopsInOutages,
-  });
-  const saving = createSaving({
-    file: openFile,
-    kept: () => (held.size() === 0 && file === null ? null : { ...facts(), checks: held.all(), variables }),
-    facts: () => (held.size() === 0 ? null : facts()),
+  const succession = createSuccession({
+    ...options,
+    held,
+    variables: () => variables,
+    facts: () => ({
+      // A process that continues this one reports again what the service may have left to another agent.
+      reportedTo: Math.min(reportedTo(), held.unsureFrom() - 1),
+      heardAt: contact.heardAt(),
+      stopsInOutages,
+      skewMs: moments.skewMs(),
+    }),
+    isKnown: () => session.clockSkewMs() !== null,
+    isAway: () => !isEnding && (isFailing || session.clockSkewMs() === null) && contact.isLost(),
+    take: (kept) => {
+      moments.restore(kept);
+      if (contact.heardAt() === -Infinity) ({ stopsInOutages } = kept);
+      if (contact.heardAt() < kept.heardAt) contact.restore(kept.heardAt);
+      variables ??= kept.variables;
+      const others = kept.checks.filter(({ checkId }) => held.find(checkId, 0) === undefined);
+      held.restore(others, kept.reportedTo);
+      // The service knows of none of them, so only a complete list says which are held by others.
+      cursor = null;
+      adoptions += 1;
+      timetable.replan();
+    },
+    everyMs: options.adoptEveryMs,
   });
 
   const forgetAll = (): void => {
@@ -134,12 +147,12 @@ export function createKeeping(options: {
     if (held.size() === 0) return;
     log.warn({ checks: held.size() }, 'the service lets agents hold no checks any more');
     held.clear();
-    saving.changed();
+    succession.changed();
   };
 
   /** While replicas are restarted, some let agents hold checks and others do not. The lease bridges that. */
   const refused = (): number => {
-    if (serviceNow() - allowedAt <= protocolLimits.leaseSeconds * 1000) return maxRetryMs;
+    if (moments.now() - allowedAt <= protocolLimits.leaseSeconds * 1000) return maxRetryMs;
     forgetAll();
     return offMs;
   };
@@ -153,7 +166,7 @@ export function createKeeping(options: {
     const { readAssignments } = await import('./packed.ts');
     const { checks, invalid } = readAssignments(answer.checks);
     if (invalid > 0) options.fault(new Error(`${invalid} held checks are malformed`), 'held checks ignored');
-    for (const { holder } of checks) holders.add(holder);
+    for (const { holder } of checks) succession.addHolder(holder);
     if (answer.variables !== undefined) ({ variables } = answer);
     held.apply(answer, checks);
     askFirst.heard(answer);
@@ -164,13 +177,26 @@ export function createKeeping(options: {
       !answer.hasMore && held.all().some(({ sharesVariables }) => (sharesVariables === true) !== isApart);
     cursor = isMixed ? null : answer.cursor;
     if (checks.length > 0 || answer.dropped.length > 0 || answer.isFirst || answer.variables !== undefined)
-      saving.changed();
+      succession.changed();
     timetable.replan();
     // The process that continues this one must know its name from the beginning.
     if (!answer.hasMore && savedAs !== cursorOf && held.size() > 0) {
       savedAs = cursorOf;
-      void saving.save();
+      void succession.save();
     }
+  };
+
+  /** This process can make no runs, so others get its checks until it can. */
+  const standBack = async (agentId: string): Promise<number> => {
+    if (held.size() > 0) {
+      await calls.leave(agentId, { cursor, reportedTo: reportedTo() });
+      log.warn({ checks: held.size() }, 'the held checks are given back, because no run can be made');
+      held.clear();
+      succession.changed();
+    }
+    cursor = null;
+    await timetable.repair();
+    return timetable.isBroken() ? offMs : 0;
   };
 
   /** One call; resolves with the milliseconds to wait before the next. `isRetry`: the last one has failed. */
@@ -178,123 +204,93 @@ export function createKeeping(options: {
     const { agentId, protocolMinor: minor } = await session.get(stopped.signal);
     // A replica that lets agents hold none may have answered the hello, so its answer says nothing else.
     if (minor < keepingMinor) return refused();
+    if (timetable.isBroken()) return standBack(agentId);
     if (cursorOf !== agentId) {
       cursor = null;
       cursorOf = agentId;
     }
-    holders.add(agentId);
-    const { waitSeconds, timeoutMs } = callPace({
-      isRetry,
-      isListing: askFirst.isListing(),
-      stopsSoon: limitMs() <= stopMs,
-    });
+    succession.addHolder(agentId);
     const claimedTo = reportedTo();
-    let answer;
-    try {
-      answer = await client.call(
-        'claim',
-        {
-          agentId,
-          free: {},
-          waitSeconds,
-          condition: options.condition(),
-          keeping: {
-            cursor,
-            reportedTo: claimedTo,
-            minor: protocolMinor,
-            variables: variables?.tag ?? null,
-          },
-        },
-        { timeoutMs, answerBytes, signal: stopped.signal },
-      );
-    } catch (error) {
-      if (error instanceof ServiceError && !error.retryable) session.forget(agentId);
-      throw error;
-    }
-    const keeping = answer?.keeping;
-    // An earlier release answers without it: the service was set back.
-    if (keeping === undefined || keeping.isOff === true) return refused();
-    allowedAt = serviceNow();
-    await take(keeping, contact.renewed());
-    if (!keeping.hasMore) held.confirm(agentId, claimedTo);
+    const adoptedBefore = adoptions;
+    const answer = await calls.renew(agentId, {
+      cursor,
+      reportedTo: claimedTo,
+      variables: variables?.tag ?? null,
+      ...callPace({ isRetry, isListing: askFirst.isListing(), stopsSoon: limitMs() <= stopMs }),
+      signal: stopped.signal,
+    });
+    isFailing = false;
+    if (answer === null) return refused();
+    allowedAt = moments.now();
+    await take(answer, contact.renewed(!answer.hasMore));
+    // The list that is due since then is not the rest of this answer.
+    if (adoptions > adoptedBefore) cursor = null;
+    if (!answer.hasMore) held.confirm(agentId, claimedTo);
     return 0;
   };
 
-  const loop = async (): Promise<void> => {
-    for (let failures = 0; !stopped.signal.aborted;) {
-      try {
-        const waitMs = await renew(failures > 0);
-        failures = 0;
-        await pause(waitMs, stopped.signal);
-      } catch (error) {
-        if (error instanceof FatalError || stopped.signal.aborted) return;
-        failures += 1;
-        const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-        const waitMs = retryPace(retryAfterMs, backoffMs(failures, options.random), stopsSoon());
-        if (held.size() > 0) {
-          log.warn(
-            { err: toError(error), checks: held.size() },
-            `the held checks are not renewed; their runs ${stopsInOutages ? 'stop' : 'continue'}`,
-          );
-        }
-        await pause(waitMs, stopped.signal);
-      }
+  const failed = (error: unknown, failures: number): number => {
+    isFailing = true;
+    if (held.size() > 0) {
+      log.warn(
+        { err: toError(error), checks: held.size() },
+        `the held checks are not renewed; their runs ${stopsInOutages ? 'stop' : 'continue'}`,
+      );
     }
+    const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+    return retryPace(retryAfterMs, backoffMs(failures, options.random), stopsSoon());
+  };
+
+  const leave = async (): Promise<void> => {
+    stopped.abort(new Error('the agent is stopping'));
+    await running;
+    const agentId = session.current()?.agentId;
+    try {
+      // Without checks, too: it would get those of an agent that dies meanwhile.
+      if (agentId !== undefined && (held.size() > 0 || allowedAt > -Infinity)) {
+        await calls.leave(agentId, { cursor, reportedTo: reportedTo() });
+        held.clear();
+      }
+    } catch (error) {
+      log.warn(
+        { err: toError(error) },
+        'the held checks were not given back; others get them after the lease',
+      );
+    }
+    await succession.release();
   };
 
   return {
-    restore: async () => {
-      if (!existsSync(options.folder)) return;
-      const kept = await (await openFile()).adopt();
-      if (kept === null) return;
-      continued = [...kept.holders.slice(-8), ...kept.instances];
-      for (const id of kept.holders) holders.add(id);
-      if (kept.checks.length === 0) return;
-      ({ stopsInOutages, variables } = kept);
-      contact.restore(kept.heardAt);
-      held.restore(kept.checks, kept.reportedTo);
-      saving.changed();
-      log.info({ checks: held.size() }, 'continues the checks of an earlier agent on this data folder');
-    },
+    restore: succession.restore,
     start: () => {
       if (held.size() > 0) askFirst.begin();
       timetable.start();
-      running = loop();
-      saving.start();
+      running = repeatCalls({ call: renew, failed, stopped: stopped.signal });
+      succession.start();
     },
-    offer: () => ({ continues: continued }),
+    offer: () => ({ continues: succession.continues() }),
     settled: (payload) => {
       const moment = settledMoment(payload, tag);
       if (moment !== null) ledger.settle(moment);
     },
+    lost: timetable.lost,
     size: timetable.size,
-    drain: timetable.drain,
+    drain: () => {
+      isEnding = true;
+      timetable.drain();
+    },
     cancel: timetable.cancel,
     whenIdle: timetable.whenIdle,
-    leave: async () => {
-      stopped.abort(new Error('the agent is stopping'));
-      await running;
-      const agentId = session.current()?.agentId;
-      if (agentId === undefined || held.size() === 0) return;
-      try {
-        const last = { cursor, reportedTo: reportedTo(), minor: protocolMinor, isLeaving: true };
-        const body = { agentId, free: {}, waitSeconds: 0, keeping: last };
-        await client.call('claim', body, { timeoutMs: leaveMs, answerBytes });
-        held.clear();
-      } catch (error) {
-        log.warn(
-          { err: toError(error) },
-          'the held checks were not given back; others get them after the lease',
-        );
-      }
-    },
+    leave: () => (leaving ??= leave()),
     stop: async () => {
+      // A call to the service would come too late.
+      leaving ??= Promise.resolve();
+      isEnding = true;
       stopped.abort(new Error('the agent is stopping'));
-      saving.stop();
       timetable.stop();
       await running;
-      await saving.save();
-      await file?.close();
+      await leaving;
+      await succession.release();
     },
   };
 }

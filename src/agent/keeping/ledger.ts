@@ -6,37 +6,51 @@ import { fieldsOf, parsedJson } from '../../json-values.ts';
  * second, so that a day without the service takes a few megabytes at most.
  */
 export type Ledger = {
-  /** A run that is due at this moment has been taken up. */
-  open: (dueAt: number) => void;
-  /** The service has the final result of a run that is due at this moment. */
+  /** A run that is due at this moment has been taken up. `at`: when, if not at that moment. */
+  open: (dueAt: number, at?: number) => void;
+  /** The service has the final result of a run that is due at this moment, or the run will be reported in another way. */
   settle: (dueAt: number) => void;
-  /** The last moment at or before which nothing is open. `earliest`: the first moment that nobody has taken up. */
-  reportedTo: (now: number, earliest: number | null) => number;
+  /**
+   * The last moment at or before which nothing is open. `earliest`: the first moment that nobody has taken up. `waitingSince`: when
+   * the oldest result came that the service does not have yet; absent = none waits.
+   */
+  reportedTo: (now: number, earliest: number | null, waitingSince?: number | null) => number;
 };
 
 const stretchMs = 1_000;
-/** What is open for longer will never be acknowledged: its result was lost. */
+/**
+ * A run that was taken up so long before every result that waits has none among them: no run takes so long. Its result was
+ * damaged on disk, where nobody can read whose it was.
+ */
 const forgetMs = 26 * 3_600_000;
 
+type Stretch = { count: number; openedAt: number };
+
 export function createLedger(): Ledger {
-  const counts = new Map<number, number>();
+  const stretches = new Map<number, Stretch>();
   const stretchOf = (dueAt: number) => Math.floor(dueAt / stretchMs) * stretchMs;
   return {
-    open: (dueAt) => {
-      const stretch = stretchOf(dueAt);
-      counts.set(stretch, (counts.get(stretch) ?? 0) + 1);
+    open: (dueAt, at = dueAt) => {
+      const key = stretchOf(dueAt);
+      const known = stretches.get(key);
+      if (known === undefined) stretches.set(key, { count: 1, openedAt: at });
+      else {
+        known.count += 1;
+        known.openedAt = Math.max(known.openedAt, at);
+      }
     },
     settle: (dueAt) => {
-      const stretch = stretchOf(dueAt);
-      const count = counts.get(stretch) ?? 0;
-      if (count > 1) counts.set(stretch, count - 1);
-      else counts.delete(stretch);
+      const key = stretchOf(dueAt);
+      const known = stretches.get(key);
+      if (known !== undefined && known.count > 1) known.count -= 1;
+      else stretches.delete(key);
     },
-    reportedTo: (now, earliest) => {
+    reportedTo: (now, earliest, waitingSince) => {
       let first = Math.min(now + 1, earliest ?? Infinity);
-      for (const stretch of counts.keys()) {
-        if (stretch < now - forgetMs) counts.delete(stretch);
-        else if (stretch < first) first = stretch;
+      const forgetBefore = Math.min(now, waitingSince ?? now) - forgetMs;
+      for (const [key, { openedAt }] of stretches) {
+        if (openedAt < forgetBefore) stretches.delete(key);
+        else if (key < first) first = key;
       }
       return first - 1;
     },
@@ -66,6 +80,18 @@ export function settledMoment(payload: Buffer, tag: string): number | null {
   const result = fieldsOf(parsedJson(payload.toString()));
   if (result['resultType'] !== 'FINAL' || !String(result['sequenceId']).endsWith(tag)) return null;
   return momentOf(result['dueAt']);
+}
+
+/** The moments of a final result of the process with this tag: of its run, or of runs that it reports as missed. Null = another result. */
+export function momentsOf(
+  payload: Buffer,
+  tag: string,
+): { checkId: string; from: number; to: number } | null {
+  const from = settledMoment(payload, tag);
+  if (from === null) return null;
+  const { checkId, status, details } = fieldsOf(parsedJson(payload.toString()));
+  const last = status === 'missed' ? momentOf(fieldsOf(details)['to']) : null;
+  return typeof checkId === 'string' ? { checkId, from, to: last ?? from } : null;
 }
 
 function momentOf(dueAt: unknown): number | null {

@@ -1,4 +1,5 @@
-import type { Kept, KeptFacts, KeptFile } from './kept-file.ts';
+import type { Kept, KeptFacts } from './kept.ts';
+import type { KeptFile } from './kept-file.ts';
 
 /** When the held checks are written into the data folder. */
 export type Saving = {

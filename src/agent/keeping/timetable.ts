@@ -4,9 +4,11 @@ import { claimWindowSeconds } from '../../protocol/schedule.ts';
 import { createHolds } from '../run/holds.ts';
 import type { Lanes } from '../run/lanes.ts';
 import { createCalmRuns } from './calm-runs.ts';
-import type { HeldChecks, MissedRuns } from './held-checks.ts';
+import type { HeldChecks, MissedCode } from './held-checks.ts';
 import { createLateRuns } from './late-runs.ts';
-import type { Ledger } from './ledger.ts';
+import { momentsOf, type Ledger } from './ledger.ts';
+import { createLoading } from './loading.ts';
+import { createMissedReports } from './missed-reports.ts';
 import type { PackedCheck } from './packed.ts';
 
 /** Runs the held checks when they are due. */
@@ -16,6 +18,14 @@ export type Timetable = {
   runDue: () => void;
   /** The held checks have changed. */
   replan: () => void;
+  /** The outbox has dropped a result. Its run is reported as missed when there is room again. */
+  lost: (payload: Buffer) => void;
+  /** The first moment that waits to be reported as missed; null = none waits. */
+  unreported: () => number | null;
+  /** No run can be made, because modules cannot be loaded. */
+  isBroken: () => boolean;
+  /** Tries to load them again, if the last try is some time ago. Never rejects. */
+  repair: () => Promise<void>;
   size: () => number;
   drain: () => void;
   cancel: () => number;
@@ -30,25 +40,35 @@ const lateMs = 1_000;
 /** A late run of a check that was taken away less than this before is made all the same: nobody else may owe it. */
 const formerMs = 1_500;
 
-export function createTimetable(options: {
-  held: HeldChecks;
-  ledger: Ledger;
+/** What running held checks needs from the agent. */
+export type RunOptions = {
+  version: string;
   lanes: Lanes;
   load: () => Promise<RunningTools>;
   available: () => Parameters<RunningTools['parseJob']>[1];
   /** Hands a serialised result to the outbox. `isCalm`: nobody waits for it. */
   deliver: (json: string, isCalm: boolean) => Promise<void>;
-  version: string;
-  /** See `sequenceIdOf`. */
-  tag: string;
-  /** Of the account, for checks whose jobs are without them. */
-  variables: () => readonly unknown[];
+  /** True while the agent must not begin runs. */
   blocked: () => boolean;
-  /** False once the service has been away for too long: nothing is run or reported until it is back. */
-  mayRun: () => boolean;
+  /** True while there is hardly any room for results. */
+  isFull: () => boolean;
   fault: (error: Error, message: string) => void;
   now: () => number;
-}): Timetable {
+};
+
+/** `now`: the service's clock. */
+export function createTimetable(
+  options: RunOptions & {
+    held: HeldChecks;
+    ledger: Ledger;
+    /** See `sequenceIdOf`. */
+    tag: string;
+    /** Of the account, for checks whose jobs are without them. */
+    variables: () => readonly unknown[];
+    /** False once the service has been away for too long: nothing is run or reported until it is back. */
+    mayRun: () => boolean;
+  },
+): Timetable {
   const { held, ledger, lanes, now, version, tag } = options;
   let timer: NodeJS.Timeout | undefined;
   let isStarted = false;
@@ -73,16 +93,26 @@ export function createTimetable(options: {
   let late = 0;
   const keyOf = ({ checkId, locationId }: PackedCheck, dueAt: number) => `${checkId} ${locationId} ${dueAt}`;
 
-  const report = (missed: MissedRuns): void => {
+  const reports = createMissedReports({
+    isFull: options.isFull,
     // With the first run, because an agent without checks must not load the library of schemas.
-    import('./made-jobs.ts')
-      .then(({ missedReport }) =>
-        options.deliver(JSON.stringify(missedReport(missed, { version, tag })), false),
-      )
-      .catch((error: unknown) => options.fault(toError(error), 'runs that were missed are not reported'));
-  };
+    load: async () => {
+      const { missedReport } = await import('./made-jobs.ts');
+      return (missed) => {
+        ledger.open(missed.from, now());
+        const check = presentForm(missed.check) ?? missed.check;
+        void options.deliver(JSON.stringify(missedReport({ ...missed, check }, { version, tag })), false);
+      };
+    },
+    fault: options.fault,
+  });
 
-  const loaded = async () => ({ ...(await options.load()), ...(await import('./made-jobs.ts')) });
+  const loadFault = (error: unknown): void =>
+    options.fault(toError(error), 'executors cannot be loaded; others get the held checks meanwhile');
+  const tools = createLoading({
+    load: async () => ({ ...(await options.load()), ...(await import('./made-jobs.ts')) }),
+    fault: loadFault,
+  });
 
   const run = async (check: PackedCheck, dueAt: number): Promise<void> => {
     const { checkId } = check;
@@ -92,7 +122,9 @@ export function createTimetable(options: {
     going.add(keyOf(check, dueAt));
     loading += 1;
     try {
-      const { parseJob, runJob, reportInvalid, parts, jobOf } = await loaded().finally(() => (loading -= 1));
+      const { parseJob, runJob, reportInvalid, parts, jobOf } = await tools
+        .get()
+        .finally(() => (loading -= 1));
       const deliver = (json: string, hasPassed = false) =>
         options.deliver(json, calmRuns.note(checkId, hasPassed));
       const own = { ...parts, leases, deliver };
@@ -102,6 +134,8 @@ export function createTimetable(options: {
       else throw parsed.error;
     } catch (error) {
       options.fault(toError(error), 'running a held check failed');
+      // It has no result, and nobody else knows of it.
+      giveUp(presentForm(check) ?? check, dueAt);
     } finally {
       const left = (busy.get(checkId) ?? 1) - 1;
       if (left > 0) busy.set(checkId, left);
@@ -111,9 +145,14 @@ export function createTimetable(options: {
     }
   };
 
-  const unmade = (check: PackedCheck, dueAt: number): void => {
-    held.gaveUp(check, dueAt);
-    report({ check, from: dueAt, to: dueAt, count: 1, code: 'NOT_CLAIMED' });
+  /** Runs that are not open in the ledger. */
+  const unmade = (
+    check: PackedCheck,
+    from: number,
+    { to = from, count = 1, code = 'NOT_CLAIMED' }: { to?: number; count?: number; code?: MissedCode } = {},
+  ): void => {
+    held.gaveUp(check, from, { to, code });
+    reports.add({ check, from, to, count, code });
   };
 
   /** While a run waited, its check may have been edited, given to this process in its own name, or taken away (null). */
@@ -122,21 +161,28 @@ export function createTimetable(options: {
     return current?.locationId === check.locationId ? current : null;
   };
 
+  const giveUp = (check: PackedCheck, dueAt: number): void => {
+    ledger.settle(dueAt);
+    unmade(check, dueAt);
+  };
+
+  const cannotBegin = () => options.blocked() || tools.isBroken();
+
   const lateRuns = createLateRuns({
     now,
     until: ({ intervalSeconds }, dueAt) => dueAt + claimWindowSeconds(intervalSeconds) * 1000,
     mayRun: options.mayRun,
     spare: () => {
-      if (options.blocked()) return 0;
+      if (cannotBegin()) return 0;
       // Half of the slots are for runs that are due now, but they must not keep all late ones waiting.
       const free = lanes.free('uptime') - loading;
       const reserved = Math.floor((lanes.slots.uptime ?? 0) / 2);
       return Math.max(late === 0 ? Math.min(1, free) : 0, free - reserved);
     },
-    giveUp: (check, dueAt) => unmade(presentForm(check) ?? check, dueAt),
+    giveUp: (check, dueAt) => giveUp(presentForm(check) ?? check, dueAt),
     run: (check, dueAt) => {
       const current = presentForm(check);
-      if (current === null) return unmade(check, dueAt);
+      if (current === null) return giveUp(check, dueAt);
       late += 1;
       void run(current, dueAt).finally(() => (late -= 1));
     },
@@ -146,23 +192,21 @@ export function createTimetable(options: {
     if (isEnding || !options.mayRun()) return;
     const at = now();
     const due = held.takeDue(at);
-    for (const missed of due.missed) {
-      ledger.open(missed.from);
-      report(missed);
-    }
+    for (const missed of due.missed) reports.add(missed);
     if (due.runs.length === 0) return;
-    const isBlocked = options.blocked();
+    const isBlocked = cannotBegin();
     for (const { check, dueAt } of due.runs) {
       // The service has given the check to this process, which makes the run already because an earlier one held it.
       if (going.has(keyOf(check, dueAt))) continue;
       const isLate = at - dueAt > lateMs;
       if (isLate && !isBlocked) {
-        if (lateRuns.add(check, dueAt)) ledger.open(dueAt);
-        continue;
+        if (lateRuns.add(check, dueAt)) ledger.open(dueAt, at);
+      } else if (isBlocked || (busy.has(check.checkId) && lanes.free('uptime') === 0)) {
+        unmade(check, dueAt);
+      } else {
+        ledger.open(dueAt, at);
+        void run(check, dueAt);
       }
-      ledger.open(dueAt);
-      if (isBlocked || (busy.has(check.checkId) && lanes.free('uptime') === 0)) unmade(check, dueAt);
-      else void run(check, dueAt);
     }
   };
 
@@ -171,8 +215,9 @@ export function createTimetable(options: {
     if (!isStarted || isEnding) return;
     const earliest = held.earliest();
     if (earliest === null) return;
-    // Loaded before the first is due: later, all that are due meanwhile would begin together. A run that lacks it reports it.
-    if (!isLoading) void loaded().catch(() => undefined);
+    // Loaded before the first is due: later, all that are due meanwhile would begin together.
+    if (!isLoading) void tools.get().catch(loadFault);
+    else void tools.retry();
     isLoading = true;
     const sleep = options.mayRun() ? Math.max(0, earliest - now()) : longestSleepMs;
     timer = setTimeout(
@@ -190,6 +235,10 @@ export function createTimetable(options: {
     // They stay open, so another agent makes them.
     lateRuns.clear();
   };
+  const stop = (): void => {
+    end();
+    reports.stop();
+  };
   return {
     start: () => {
       isStarted = true;
@@ -197,6 +246,19 @@ export function createTimetable(options: {
     },
     runDue,
     replan,
+    lost: (payload) => {
+      const lost = momentsOf(payload, tag);
+      if (lost === null) return;
+      ledger.settle(lost.from);
+      const check = held.find(lost.checkId, formerMs);
+      // The outbox fills while the service is away, and then no check moves to another agent.
+      if (check === undefined) return;
+      const count = Math.round((lost.to - lost.from) / (check.intervalSeconds * 1000)) + 1;
+      unmade(check, lost.from, { to: lost.to, count, code: 'NO_AGENT' });
+    },
+    unreported: reports.earliest,
+    isBroken: tools.isBroken,
+    repair: tools.retry,
     size: holds.size,
     drain: () => {
       end();
@@ -207,6 +269,6 @@ export function createTimetable(options: {
       return holds.abortAll('shutdown');
     },
     whenIdle: () => (busy.size === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve))),
-    stop: end,
+    stop,
   };
 }

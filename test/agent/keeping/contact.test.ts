@@ -38,6 +38,20 @@ describe('contact with the service', () => {
     expect(contact.renewed()).toBe(false);
   });
 
+  it('that was lost does not begin before all changes are known', () => {
+    const { contact, pass } = start();
+    // Of a first list, nothing can be out of date.
+    expect(contact.renewed(false)).toBe(true);
+    expect(contact.mayRun()).toBe(true);
+    pass(limit + 1);
+    for (let part = 0; part < 3; part++) {
+      expect(contact.renewed(false)).toBe(true);
+      expect(contact.mayRun()).toBe(false);
+    }
+    expect(contact.renewed(true)).toBe(true);
+    expect(contact.mayRun()).toBe(true);
+  });
+
   it('is what an earlier process had', () => {
     const { contact, pass } = start();
     contact.renewed();

@@ -297,6 +297,7 @@ test('the next process on the data folder takes the checks over; the file shows 
     reportedTo: first,
     heardAt: first,
     stopsInOutages: true,
+    skewMs: null,
     variables: { tag: 't', list: [{ key: 'A', value: 'the-secret-of-the-account' }] },
   });
   await before.close();
@@ -312,6 +313,7 @@ test('the next process on the data folder takes the checks over; the file shows 
     checks: [check(1)],
     reportedTo: first,
     stopsInOutages: true,
+    skewMs: null,
     variables: { tag: 't', list: [{ key: 'A', value: 'the-secret-of-the-account' }] },
   });
   expect(await after.adopt()).toBeNull();
@@ -321,6 +323,7 @@ test('the next process on the data folder takes the checks over; the file shows 
     reportedTo: null,
     heardAt: first,
     stopsInOutages: false,
+    skewMs: null,
     variables: null,
   });
   await after.close();

@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -85,7 +94,7 @@ test('the checks of an agent of an earlier release are continued', async () => {
 
 test('what changes with each run is written without the checks, and counts only with the checks it was written for', async () => {
   const one = file('one');
-  const facts = { holders: ['a', 'b'], reportedTo: 5_000, heardAt: 6, stopsInOutages: true };
+  const facts = { holders: ['a', 'b'], reportedTo: 5_000, heardAt: 6, stopsInOutages: true, skewMs: 7 };
   // Nothing is held yet.
   await one.saveFacts(facts);
   expect(readdirSync(root)).toEqual([]);
@@ -127,5 +136,59 @@ test('thousands of checks are read as they were written, and a damaged file is n
   writeFileSync(path, bytes);
   const three = file('three');
   expect(await three.adopt()).toBeNull();
+  await three.close();
+});
+
+const checkOf = (checkId: string) => packedCheck({ checkId, sharesVariables: true });
+const leave = async (name: string, heardAt: number): Promise<void> => {
+  const left = file(name);
+  await left.save({ ...keptSample(checkOf(`of ${name}`)), heardAt });
+  await left.close();
+};
+const idsOf = (found: { checks: readonly { checkId: string }[] } | null) =>
+  (found?.checks ?? []).map(({ checkId }) => checkId).sort();
+
+test('of processes that start together, one takes over each check', async () => {
+  for (const name of ['one', 'two', 'three']) await leave(name, 1);
+  const [a, b] = [file('a'), file('b')];
+  const found = await Promise.all([a.adopt(), b.adopt()]);
+  expect(found.flatMap(idsOf).sort()).toEqual(['of one', 'of three', 'of two']);
+  await Promise.all([a.close(), b.close()]);
+});
+
+test('checks of a process that lost the service long before another are not continued', async () => {
+  await leave('old', 1_000);
+  await leave('recent', 41_000);
+  await leave('new', 100_000);
+  const next = file('next');
+  const found = await next.adopt();
+  expect(idsOf(found)).toEqual(['of new', 'of recent']);
+  expect(found?.instances).toEqual(['recent', 'new']);
+  expect(readdirSync(root)).toEqual(['next']);
+  await next.close();
+});
+
+test('a process that holds checks takes over only from those that heard of the service as late', async () => {
+  const own = { ...keptSample(checkOf('own')), heardAt: 100_000 };
+  const next = file('next');
+  await next.save(own);
+  await leave('old', 39_999);
+  expect(await next.adopt(own)).toBeNull();
+  await leave('recent', 41_000);
+  expect(idsOf(await next.adopt(own))).toEqual(['of recent']);
+  expect(readdirSync(root).sort()).toEqual(['next', 'old']);
+  await next.close();
+  const last = file('last');
+  expect(idsOf(await last.adopt())).toEqual(['of recent', 'own']);
+  await last.close();
+});
+
+test('what a process had claimed before it was killed is continued', async () => {
+  await leave('one', 1);
+  mkdirSync(join(root, 'two'));
+  renameSync(join(root, 'one'), join(root, 'two', 'from-one'));
+  const three = file('three');
+  expect(await three.adopt()).toMatchObject({ checks: [{ checkId: 'of one' }], instances: ['one'] });
+  expect(readdirSync(join(root, 'three'))).not.toContain('from-two');
   await three.close();
 });

@@ -1,4 +1,4 @@
-import type { Kept } from '../../../src/agent/keeping/kept-file.ts';
+import type { Kept } from '../../../src/agent/keeping/kept.ts';
 import type { PackedCheck } from '../../../src/agent/keeping/packed.ts';
 
 /** A held check, and what a process that holds it keeps. */
@@ -22,5 +22,6 @@ export const keptSample = (check: PackedCheck): Kept => ({
   reportedTo: null,
   heardAt: 1,
   stopsInOutages: false,
+  skewMs: null,
   variables: { tag: 't', list: [{ key: 'A', value: 'b' }] },
 });

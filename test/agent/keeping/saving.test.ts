@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createKeptFile, type KeptFacts, type KeptFile } from '../../../src/agent/keeping/kept-file.ts';
+import type { KeptFacts } from '../../../src/agent/keeping/kept.ts';
+import { createKeptFile, type KeptFile } from '../../../src/agent/keeping/kept-file.ts';
 import { createSaving } from '../../../src/agent/keeping/saving.ts';
 import { keptSample, packedCheck } from './samples.ts';
 

@@ -26,10 +26,15 @@ const answer = (dropped: string[] = []): KeepingAnswer => ({
 let timetable: Timetable | null = null;
 afterEach(() => timetable?.stop());
 
-/** A timetable whose jobs end when `end` is called, with one slot, which is taken until `release` is called. */
-function bench() {
+/**
+ * A timetable whose jobs end when `end` is called, with one slot, which is taken until `release` is called. `load`: how the tools are
+ * loaded.
+ */
+function bench(load: (tools: RunningTools) => Promise<RunningTools> = (tools) => Promise.resolve(tools)) {
   const held = createHeldChecks();
   const ledger = createLedger();
+  const tag = createTag();
+  const faults: string[] = [];
   const lanes = createLanes({ uptime: 1 });
   let release = (): void => undefined;
   void lanes.run('uptime', () => new Promise<void>((resolve) => (release = resolve)));
@@ -40,6 +45,7 @@ function bench() {
   const ends: (() => void)[] = [];
   let now = start;
   let isBlocked = false;
+  let isFull = false;
   const tools = {
     parseJob: (job: Record<string, unknown>) => {
       jobs.push(job);
@@ -55,7 +61,7 @@ function bench() {
     held,
     ledger,
     lanes,
-    load: () => Promise.resolve(tools),
+    load: () => load(tools),
     available: () => ({}) as never, // is passed on
     deliver: (json, isCalm) => {
       calm.push(isCalm);
@@ -63,16 +69,20 @@ function bench() {
       return Promise.resolve();
     },
     version: '1.2.3',
-    tag: createTag(),
+    tag,
     variables: () => [],
     blocked: () => isBlocked,
+    isFull: () => isFull,
     mayRun: () => true,
-    fault: (error) => {
-      throw error;
+    fault: (error, message) => {
+      if (error.message !== 'a module is missing') throw error;
+      faults.push(message);
     },
     now: () => now,
   });
   return {
+    tag,
+    faults,
     held,
     ledger,
     timetable,
@@ -84,6 +94,7 @@ function bench() {
     end: () => ends.shift()?.(),
     at: (milliseconds: number) => (now = start + milliseconds),
     block: (value: boolean) => (isBlocked = value),
+    fill: (value: boolean) => (isFull = value),
   };
 }
 
@@ -210,4 +221,111 @@ test('a pass waits for other results, unless the run before was none', async () 
     end();
     await own.whenIdle();
   }
+});
+
+/** Up to when everything is reported, as the agent states it. */
+const reportedTo = ({ held, ledger, timetable: own }: ReturnType<typeof bench>, at: number) =>
+  ledger.reportedTo(at, Math.min(held.earliest() ?? Infinity, own.unreported() ?? Infinity));
+
+test('a run whose parts cannot be loaded is reported as missed, and the later ones without another try', async () => {
+  let loads = 0;
+  const all = bench(() => {
+    loads += 1;
+    return Promise.reject(new Error('a module is missing'));
+  });
+  const { held, timetable: own, reports, jobs, faults, at } = all;
+  held.apply(answer(), [check()]);
+  own.runDue();
+  await expect.poll(() => reports.length).toBe(1);
+  expect(reports[0]).toMatchObject({
+    status: 'missed',
+    reason: { code: 'NOT_CLAIMED' },
+    dueAt: new Date(start).toISOString(),
+  });
+  expect(own.isBroken()).toBe(true);
+  // The report has not been taken yet.
+  expect(reportedTo(all, start)).toBe(start - 1);
+  at(60_000);
+  own.runDue();
+  await expect.poll(() => reports.length).toBe(2);
+  expect([loads, jobs.length, faults]).toEqual([1, 0, ['running a held check failed']]);
+});
+
+test('while there is hardly any room for results, runs that are not made take one report for all', async () => {
+  const all = bench();
+  const { held, ledger, timetable: own, reports, block, fill, at } = all;
+  const later = check({ checkId: 'later', from: start + 1_800_000 });
+  held.apply(answer(), [check(), later]);
+  block(true);
+  fill(true);
+  for (let minute = 0; minute < 60; minute += 1) {
+    at(minute * 60_000);
+    own.runDue();
+    // A report would be written by then.
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  expect(reports).toEqual([]);
+  expect(reportedTo(all, start + 3_540_000)).toBe(start - 1);
+  // It is edited meanwhile.
+  held.apply(answer(), [check({ from: start + 3_600_000, job: '{"checkType":"URL","name":"new"}' })]);
+  fill(false);
+  await expect.poll(() => reports.length).toBe(2);
+  const iso = (ms: number) => new Date(start + ms).toISOString();
+  expect(reports).toMatchObject([
+    { checkId: 'c', status: 'missed', details: { from: iso(0), to: iso(3_540_000), count: 60 } },
+    { checkId: 'later', details: { from: iso(1_800_000), to: iso(3_540_000), count: 30 } },
+  ]);
+  expect(reportedTo(all, start + 3_540_000)).toBe(start - 1);
+  ledger.settle(start);
+  expect(reportedTo(all, start + 3_540_000)).toBe(start + 1_800_000 - 1);
+  ledger.settle(start + 1_800_000);
+  expect(reportedTo(all, start + 3_540_000)).toBe(start + 3_540_000);
+});
+
+test('a run whose result the outbox has dropped is reported as missed when there is room', async () => {
+  const all = bench();
+  const { held, ledger, tag, timetable: own, reports, jobs, fill, at, end } = all;
+  held.apply(answer(), [check()]);
+  const results: Buffer[] = [];
+  for (let minute = 0; minute < 3; minute += 1) {
+    at(minute * 60_000);
+    own.runDue();
+    await expect.poll(() => jobs.length).toBe(minute + 1);
+    end();
+    await own.whenIdle();
+    const { sequenceId, dueAt } = jobs[minute] ?? {};
+    results.push(
+      Buffer.from(
+        JSON.stringify({
+          checkId: 'c',
+          resultType: 'FINAL',
+          status: 'failed',
+          sequenceId,
+          details: {},
+          dueAt,
+        }),
+      ),
+    );
+    expect(String(sequenceId).endsWith(tag)).toBe(true);
+  }
+  fill(true);
+  for (const result of results.slice(0, 2)) own.lost(result);
+  // Of an earlier process: this one has planned its runs again.
+  own.lost(Buffer.from(String(results[2]).replaceAll(tag, '0'.repeat(12))));
+  ledger.settle(start + 120_000);
+  expect(reportedTo(all, start + 120_000)).toBe(start - 1);
+  fill(false);
+  await expect.poll(() => reports.length).toBe(1);
+  expect(reports[0]).toMatchObject({
+    status: 'missed',
+    reason: { code: 'NO_AGENT' },
+    details: { from: new Date(start).toISOString(), to: new Date(start + 60_000).toISOString(), count: 2 },
+  });
+  // The report is dropped, too.
+  fill(true);
+  own.lost(Buffer.from(JSON.stringify(reports[0])));
+  expect(reportedTo(all, start + 120_000)).toBe(start - 1);
+  fill(false);
+  await expect.poll(() => reports.length).toBe(2);
+  expect(reports[1]).toMatchObject({ details: reports[0]?.['details'] });
 });
