@@ -32,6 +32,8 @@ export type AgentEnd = {
 
 /** Parts that have not stopped after this time are abandoned. */
 const maxStopMs = 10_000;
+/** Others need not repeat held runs whose results arrive within this time before the checks are handed over. */
+const handOverMs = 5_000;
 const lastSendMs = 3000;
 
 export function createAgentEnd(parts: {
@@ -90,6 +92,16 @@ export function createAgentEnd(parts: {
     log.info('agent stopped');
   };
 
+  /**
+   * A suite may go on for half an hour, and nobody would run the held checks. So they go back as soon as their own runs have ended. The
+   * service hears up to when their runs are reported.
+   */
+  const handOver = async () => {
+    await keeping.whenIdle();
+    await sender.flush(performance.now() + handOverMs, cancelled.signal);
+    await keeping.leave();
+  };
+
   const drain = async () => {
     const graceEnd = performance.now() + graceSeconds * 1000;
     log.info({ jobs: leases.size() + keeping.size(), graceSeconds }, 'draining');
@@ -97,6 +109,7 @@ export function createAgentEnd(parts: {
     const loopsDone = claiming.finish();
     leases.drain();
     keeping.drain();
+    void handOver();
     await Promise.race([allIdle(), pause(graceEnd - performance.now(), cancelled.signal)]);
     const cut = leases.cancel() + keeping.cancel();
     if (cut > 0) log.warn({ jobs: cut }, 'jobs aborted at the end of the grace period and handed back');
@@ -106,7 +119,7 @@ export function createAgentEnd(parts: {
     await loopsDone;
     await within(leases.whenIdle(), maxStopMs);
     await sender.flush(Math.max(graceEnd, performance.now() + lastSendMs), cancelled.signal);
-    await keeping.leave();
+    await within(keeping.leave(), maxStopMs);
     if (!outbox.isEmpty()) log.warn({ ...outbox.status() }, 'results not delivered; they stay in the outbox');
     await artifacts.flush(graceEnd, cancelled.signal);
     const { count } = artifacts.status();

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { retryStrategy, tcpJob } from './link/protocol-peer.ts';
 import { daemonTests } from './daemon.ts';
@@ -104,6 +105,55 @@ describe('drain', () => {
     await until(async () => (await status('/-/readiness')) === 200, 'readiness');
     // The grace period is longer than this test may take.
     expect(await daemon.agent?.drain()).toEqual({ cut: 0 });
+  });
+
+  test('held checks go back while another run still goes on', async () => {
+    const peer = await startPeer({ protocolMinor: 9 });
+    const holder = randomUUID();
+    const { checkId, ...job } = tcpJob(await target(), { remainingMs: 60_000 });
+    const ran = new Promise((resolve) => servers[0]?.once('connection', resolve));
+    const from = Date.now();
+    const held = { checkId, holder, locationId: randomUUID(), epoch: 1, from, pauses: [], job };
+    const told: { cursor: string | null; isLeaving?: boolean; reportedTo: number | null }[] = [];
+    peer.misbehave('claim', (_request, response, body) => {
+      const { keeping } = body as { keeping?: (typeof told)[number] };
+      if (keeping === undefined) return false;
+      told.push(keeping);
+      // Without changes it stays open.
+      if (keeping.cursor !== null && keeping.isLeaving !== true) return true;
+      const list = { isFirst: true, hasMore: false, dropped: [], epoch: 1, cursor: 'c1' };
+      const checks = [{ ...held, intervalSeconds: 86_400, offsetSeconds: (from / 1000) % 86_400 }];
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jobs: [], keeping: { ...list, checks } }));
+      return true;
+    });
+    const results: { dueAt?: string }[] = [];
+    peer.misbehave('results', async (_request, response, body) => {
+      // Slower than the call that gives the checks back.
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      const { results: batch } = body as { results: { jobId: string; attempt: number; dueAt?: string }[] };
+      results.push(...batch);
+      const items = batch.map(({ jobId, attempt }) => ({ jobId, attempt, outcome: 'stored' }));
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ items }));
+      return true;
+    });
+    await startAgent({ AGENT_SHUTDOWN_GRACE_SECONDS: '60' });
+    const port = await target(true);
+    const reached = new Promise((resolve) => servers.at(-1)?.once('connection', resolve));
+    const long = peer.add(tcpJob(port, { request: { data: 'x' } }));
+    await reached;
+    await until(() => told.some(({ cursor }) => cursor === 'c1'), 'the check');
+    await ran;
+    const draining = daemon.agent?.drain();
+    await until(() => told.some(({ isLeaving }) => isLeaving === true), 'the call in which the agent leaves');
+    expect(results.map(({ dueAt }) => dueAt)).toEqual([new Date(from).toISOString()]);
+    // What is reported includes the run whose result has just been taken.
+    expect(told.at(-1)?.reportedTo).toBeGreaterThanOrEqual(from);
+    expect(peer.jobs.get(long.jobId)?.state).toBe('leased');
+    daemon.agent?.cancel();
+    expect(await draining).toEqual({ cut: 1 });
+    expect(told.filter(({ isLeaving }) => isLeaving === true)).toHaveLength(1);
   });
 
   test('with the service away results stay on disk and go out at the next start', async () => {

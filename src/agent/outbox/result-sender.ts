@@ -15,7 +15,7 @@ export type ResultSender = {
   start: () => void;
   /**
    * Sends without delay until the outbox is empty, until `until` (performance.now), or until 5 s passed without
-   * progress. After `hurry` fires, 3 s remain.
+   * progress. After `hurry` fires, 3 s remain. Several flushes may go on at the same time.
    */
   flush: (until: number, urgent: AbortSignal) => Promise<void>;
   stop: () => Promise<void>;
@@ -51,9 +51,9 @@ export function createResultSender(options: {
   let wake: (() => void) | null = null;
   /** Results were added since the outbox was last read. */
   let hasNewResults = false;
-  let isFlushing = false;
+  let flushes = 0;
   /** Fires when a wait must be cut short: the agent drains, or stops. */
-  const skipWaits = new AbortController();
+  let skipWaits = new AbortController();
   let progressAt = performance.now();
 
   const filled = () =>
@@ -95,7 +95,7 @@ export function createResultSender(options: {
     const error = await handle(batch, hello);
     if (error === null) {
       const remainingMs = gatherMs - (performance.now() - sentAt);
-      if (remainingMs > 0 && !isFlushing) await pause(remainingMs, stopped.signal);
+      if (remainingMs > 0 && flushes === 0) await pause(remainingMs, stopped.signal);
       return 0;
     }
     patience.hurry();
@@ -109,7 +109,7 @@ export function createResultSender(options: {
         'results not delivered; they stay in the outbox',
       );
     }
-    await (isFlushing ? pause(flushRetryMs, stopped.signal) : pause(waitMs, skipWaits.signal));
+    await (flushes > 0 ? pause(flushRetryMs, stopped.signal) : pause(waitMs, skipWaits.signal));
     return failures + 1;
   };
 
@@ -132,7 +132,7 @@ export function createResultSender(options: {
       running = loop();
     },
     flush: async (until, urgent) => {
-      isFlushing = true;
+      flushes += 1;
       skipWaits.abort();
       progressAt = performance.now();
       let urgentSince = Infinity;
@@ -142,6 +142,8 @@ export function createResultSender(options: {
         await pause(20, stopped.signal);
         if (stopped.signal.aborted) break;
       }
+      flushes -= 1;
+      if (flushes === 0 && !stopped.signal.aborted) skipWaits = new AbortController();
     },
     stop: async () => {
       stopped.abort(new Error('the agent is stopping'));

@@ -35,6 +35,7 @@ export async function startProtocolPeer(
     renewSeconds?: number;
     batchItems?: number;
     timeOffsetMs?: number;
+    protocolMinor?: number;
     /** Of one artifact; nearly nothing unless a test has any. */
     artifactBytes?: number;
   } = {},
@@ -84,7 +85,7 @@ export async function startProtocolPeer(
           batchItems: options.batchItems ?? 500,
           artifactBytes: options.artifactBytes ?? 1,
         },
-        protocolMinor: 1,
+        protocolMinor: options.protocolMinor ?? 1,
         time: new Date(Date.now() + (options.timeOffsetMs ?? 0)).toISOString(),
         fieldOfALaterVersion: true,
       });
