@@ -127,9 +127,11 @@ export function createKeeping(
     isKnown: () => session.clockSkewMs() !== null,
     isAway: () => !isEnding && (isFailing || session.clockSkewMs() === null) && contact.isLost(),
     take: (kept) => {
-      moments.restore(kept);
       if (contact.heardAt() === -Infinity) ({ stopsInOutages } = kept);
-      if (contact.heardAt() < kept.heardAt) contact.restore(kept.heardAt);
+      if (contact.heardAt() < kept.heardAt) {
+        moments.restore(kept);
+        contact.restore(kept.heardAt);
+      }
       variables ??= kept.variables;
       const others = kept.checks.filter(({ checkId }) => held.find(checkId, 0) === undefined);
       held.restore(others, kept.reportedTo);

@@ -84,7 +84,10 @@ export function createSuccession(options: {
 
   const adopt = async (): Promise<void> => {
     const found = await (await openFile()).adopt(kept());
-    if (found !== null) take(found, !options.isKnown());
+    if (found === null) return;
+    take(found, !options.isKnown());
+    // Facts that were to be written meanwhile say nothing about these checks.
+    await saving.save();
   };
   const lookAround = (): void => {
     if (looking !== null || released !== null || !options.isAway()) return;
