@@ -226,9 +226,15 @@ export function createHeldChecks(): HeldChecks {
   function outsidePauses(check: PackedCheck, { from, to, code }: Range): MissedRuns[] {
     const found: MissedRuns[] = [];
     let current: MissedRuns | null = null;
+    const stepMs = check.intervalSeconds * 1000;
     for (let at = from; at <= to; at = nextDue(check, at)) {
       if (isPaused(check, at)) current = null;
-      else if (current === null || current.count >= protocolLimits.missedMoments)
+      // A run that was to be made at once was due between two moments of the schedule.
+      else if (
+        current === null ||
+        current.count >= protocolLimits.missedMoments ||
+        at - current.to !== stepMs
+      )
         found.push((current = { check, from: at, to: at, count: 1, code }));
       else {
         current.to = at;

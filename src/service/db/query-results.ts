@@ -4,12 +4,24 @@ import type { FiledColumn, FiledResults, WantedResults } from './filed-results.t
 /** Runs statements over results in the table and in files. */
 
 /** A transaction holds its locks while files are read; on the embedded database, everything waits for it. */
-const transactionMs = 5_000;
+const readMs = 5_000;
+/** All reads of a transaction together. */
+const transactionMs = 20_000;
 
-const inTransaction = (files: FiledResults): FiledResults => ({
-  ...files,
-  read: (db, wanted) => files.read(db, { withinMs: transactionMs, ...wanted }),
-});
+function inTransaction(files: FiledResults): FiledResults {
+  let leftMs = transactionMs;
+  return {
+    ...files,
+    read: async (db, wanted) => {
+      const begun = performance.now();
+      try {
+        return await files.read(db, { withinMs: Math.max(1, Math.min(readMs, leftMs)), ...wanted });
+      } finally {
+        leftMs -= performance.now() - begun;
+      }
+    },
+  };
+}
 
 /** The same database, whose statements on results read these files too. */
 export function withFiledResults(db: Db, filedResults: FiledResults): Db {

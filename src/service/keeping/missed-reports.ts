@@ -1,6 +1,7 @@
 import { dayMs } from '../../durations.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
+import { lastDue, nextDue, type Schedule } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
@@ -11,8 +12,7 @@ import { recordGaps, type Stretch } from '../scheduling/gaps.ts';
 export type MissedReport = {
   /** The check, and when it was taken from the agent; undefined = the agent has never held it. */
   keeper:
-    | (Omit<Stretch, 'stepMs' | 'from' | 'to' | 'code'> & { intervalSeconds: number; droppedAt: Date | null })
-    | undefined;
+    (Omit<Stretch, 'stepMs' | 'from' | 'to' | 'code'> & { droppedAt: Date | null } & Schedule) | undefined;
   /** Milliseconds since the epoch. */
   from: number;
   to: number;
@@ -41,13 +41,14 @@ export async function recordReports(
   const verdicts = reports.map((report) => {
     const { keeper } = report;
     if (keeper === undefined) return { reason: 'the agent has never held this check' };
-    const range = rangeOf(report, keeper.intervalSeconds * 1000, now);
-    const part = range && partOf(range, earliest, keeper.droppedAt?.getTime() ?? Infinity);
-    if (part === null) return 'superseded';
+    const lost = keeper.droppedAt?.getTime() ?? Infinity;
+    const parts = rangesOf(report, keeper, now).flatMap((range) => partOf(range, earliest, lost) ?? []);
     const code = missedCodes.find((known) => known === report.code) ?? 'NO_AGENT';
-    const stretch = { ...keeper, ...part, code };
-    if (!stretches.some((known) => contains(known, stretch))) stretches.push(stretch);
-    return 'stored';
+    for (const part of parts) {
+      const stretch = { ...keeper, ...part, code };
+      if (!stretches.some((known) => contains(known, stretch))) stretches.push(stretch);
+    }
+    return parts.length === 0 ? 'superseded' : 'stored';
   });
   await recordGaps(tx, { stretches, now, partitions });
   return verdicts;
@@ -56,14 +57,25 @@ export async function recordReports(
 type Range = Pick<Stretch, 'from' | 'to' | 'stepMs'>;
 
 /**
- * The moments that a report names; null = they are not evenly spaced, or too many. They are those of the schedule that the check
- * had then. Reports of earlier agents that do not count them are read with its present one.
+ * The moments that a report names, evenly spaced; none = they are not, or they are too many. They are those of the schedule that
+ * the check had then. By its present one, the first may be the moment of a run that was to be made at once.
  */
-function rangeOf({ from, to, count }: MissedReport, intervalMs: number, now: number): Range | null {
-  const stepMs = typeof count === 'number' && count > 1 ? (to - from) / (count - 1) : intervalMs;
-  const isEven = Number.isInteger(stepMs) && stepMs >= shortestStepMs && (to - from) % stepMs === 0;
-  const isShort = (to - from) / stepMs < protocolLimits.missedMoments;
-  return isEven && isShort && to >= from && to <= now + clockSkewMs ? { from, to, stepMs } : null;
+function rangesOf({ from, to, count }: MissedReport, schedule: Schedule, now: number): Range[] {
+  if (typeof count !== 'number' || !Number.isInteger(count) || !(to >= from && to <= now + clockSkewMs))
+    return [];
+  if (count < 1 || count > protocolLimits.missedMoments) return [];
+  const stepMs = schedule.intervalSeconds * 1000;
+  if (count === 1) return from === to ? [{ from, to, stepMs }] : [];
+  const next = nextDue(schedule, from);
+  const isAtOnce = lastDue(schedule, from) !== from && lastDue(schedule, to) === to;
+  if (isAtOnce && (to - next) / stepMs === count - 2) {
+    return [
+      { from, to: from, stepMs },
+      { from: next, to, stepMs },
+    ];
+  }
+  const ownStepMs = (to - from) / (count - 1);
+  return Number.isInteger(ownStepMs) && ownStepMs >= shortestStepMs ? [{ from, to, stepMs: ownStepMs }] : [];
 }
 
 /** The moments of a stretch from `earliest` to `latest`; null = there are none. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 import { sharingMinor } from './shared-variables.ts';
 import type { Changes } from './statements.ts';
 import { certificateTypes } from './types.ts';
@@ -44,11 +44,19 @@ export async function touchChecks(
 }
 
 /** Call it before an agent that had a position asks for all of its checks: the position is about to be forgotten. */
-export async function noteReported(db: Queryable, agentId: string): Promise<void> {
-  await db.query(
-    `update kept_checks k set owed_from = coalesce(${owed}, k.owed_from) from agents a
-     where a.id = k.agent_id and a.id = $1 and a.kept_cursor is not null and a.reported_to is not null
-       and k.dropped_at is null and k.owed_from <= a.reported_to`,
-    [agentId],
-  );
+export async function noteReported(db: Db, agentId: string): Promise<void> {
+  const which = `a.id = k.agent_id and a.id = $1 and a.kept_cursor is not null and k.dropped_at is null
+    and k.owed_from <= a.reported_to`;
+  await db.tx(async (tx) => {
+    // In the order in which transactions with results lock them.
+    const rows = await tx.query(
+      `select 1 from kept_checks k join agents a on ${which} order by k.check_id for no key update of k`,
+      [agentId],
+    );
+    if (rows.length === 0) return;
+    await tx.query(
+      `update kept_checks k set owed_from = coalesce(${owed}, k.owed_from) from agents a where ${which}`,
+      [agentId],
+    );
+  });
 }

@@ -49,10 +49,10 @@ export async function cleanResultFiles(options: Options, before: Date): Promise<
   const old = await oldFiles(db, { before, limit: filesAtOnce });
   for (const file of old) await drop(options, file);
   await forgetDays(db, before);
-  await removeReplaced(options, before);
+  const replaced = await removeReplaced(options, before);
   const outdated = await filesOfDeletedChecks(db, rewrittenAtOnce);
   for (const file of outdated) await withoutDeletedChecks(options, file);
-  return old.length === filesAtOnce || outdated.length === rewrittenAtOnce;
+  return [old.length, replaced].includes(filesAtOnce) || outdated.length === rewrittenAtOnce;
 }
 
 /** The rows that name it go first: a file without them is deleted at the latest by `sweepResultFiles`. */
@@ -64,12 +64,15 @@ async function drop({ db, files }: Options, file: ResultFile): Promise<void> {
 /** A file whose replacement may be lost in a failover to another database server stays for so long. */
 const replacedMs = dayMs;
 
-async function removeReplaced({ db, files, now }: Options, before: Date): Promise<void> {
+/** Returns how many files were removed. */
+async function removeReplaced({ db, files, now }: Options, before: Date): Promise<number> {
   const until = new Date(now() - replacedMs);
-  for (const file of await replacedFiles(db, { until, before, limit: filesAtOnce })) {
+  const replaced = await replacedFiles(db, { until, before, limit: filesAtOnce });
+  for (const file of replaced) {
     await files.remove(pathOf(file));
     await forgetReplaced(db, file.id);
   }
+  return replaced.length;
 }
 
 /** Replaces a file by one without the results of checks that do not exist any more. */

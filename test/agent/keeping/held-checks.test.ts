@@ -54,6 +54,15 @@ test('each moment is taken once: as a run in its window, otherwise as missed', (
   });
 });
 
+test('a missed run at once is reported apart from the moments of the schedule', () => {
+  const held = createHeldChecks();
+  held.apply(answer({ isFirst: true }), [check(1, { from: first + 24_500 })]);
+  expect(held.takeDue(first + 10 * minute).missed).toMatchObject([
+    { from: first + 24_500, to: first + 24_500, count: 1 },
+    { from: first + minute, count: 9 },
+  ]);
+});
+
 test('pauses are neither run nor missed', () => {
   const held = createHeldChecks();
   const pauses: [number, number][] = [[first + minute, first + 3 * minute]];

@@ -194,6 +194,32 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
       expect((await records()).reduce((sum, { details }) => sum + details.count, 0)).toBe(61);
     });
 
+    it('a report that begins with a run at once names that run and those of the schedule', async () => {
+      const id = await add();
+      const agent = await connected();
+      const check = checkOf(agent, id);
+      clock.set(first + 10 * minute);
+      expect(await agent.report(keptResult(check, first + minute))).toMatchObject([{ outcome: 'stored' }]);
+      const report = missed(check, first + 24_500, first + 3 * minute, 4);
+      expect(await agent.report(report)).toMatchObject([{ outcome: 'stored' }]);
+      expect((await records()).map(({ from, details }) => [from.getTime() - first, details.count])).toEqual([
+        [24_500, 1],
+        [2 * minute, 2],
+      ]);
+    });
+
+    it('a report of one run with a long range is not recorded', async () => {
+      const id = await add();
+      const agent = await connected();
+      clock.set(first + 100 * minute);
+      for (const count of [1, 0, -1, 1.5, '51']) {
+        const report = missed(checkOf(agent, id), first, first + 50 * minute, 1);
+        Object.assign(report, { details: { ...Object(report['details']), count } });
+        expect(await agent.report(report)).toMatchObject([{ outcome: 'superseded' }]);
+      }
+      expect(await records()).toEqual([]);
+    });
+
     it('a held check that shall run at once is due at its agent now', async () => {
       const id = await add();
       const agent = await connected();
