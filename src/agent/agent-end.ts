@@ -9,6 +9,7 @@ import type { Intake } from './claiming/intake.ts';
 import type { Keeping } from './keeping/keeping.ts';
 import type { Leases } from './run/leases.ts';
 import type { Outbox } from './outbox/outbox.ts';
+import type { Loading } from './claiming/loading.ts';
 import type { ResultSender } from './outbox/result-sender.ts';
 import type { ToolLoader } from './running-tools.ts';
 import type { RuntimeWatch } from './runtime-watch.ts';
@@ -56,6 +57,7 @@ export function createAgentEnd(parts: {
   events: FaultEvents | null;
   guards: Guards;
   tools: ToolLoader;
+  loading: Pick<Loading<unknown>, 'stop'>;
   client: ServiceClient;
   health: HealthServer;
 }): AgentEnd {
@@ -67,6 +69,7 @@ export function createAgentEnd(parts: {
   const stopIntake = () => {
     parts.onEnding();
     intake.close();
+    parts.loading.stop();
     runtimeWatch.stop();
   };
 

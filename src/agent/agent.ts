@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { AgentConfig } from '../config.ts';
-import type { FatalError } from '../errors.ts';
+import { toError, type FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createSteadyClock } from '../steady-clock.ts';
 import type { Scrubber } from '../secrets/scrubber/scrubber.ts';
@@ -28,12 +28,13 @@ import { startHealthServer, type AgentState } from './metrics/health.ts';
 import { createIntake } from './claiming/intake.ts';
 import { agentJobTypes } from './job-types/table.ts';
 import { createLeases } from './run/leases.ts';
+import { createLoading } from './claiming/loading.ts';
 import { createMetrics } from './metrics/counters.ts';
 import { outboxLimits, type OutboxLimits } from './outbox/options.ts';
 import { Outbox } from './outbox/outbox.ts';
 import { ownSecrets } from './scrubbing/own-secrets.ts';
 import { createResultSender } from './outbox/result-sender.ts';
-import { createToolLoader, onceLoaded, openOriginsOf } from './running-tools.ts';
+import { createToolLoader, openOriginsOf } from './running-tools.ts';
 import { createScriptReach } from './script-reach.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
 import { createServiceClient } from './link/client.ts';
@@ -213,12 +214,17 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   // Claiming. The tools that run jobs are loaded with the first job.
   const jobParts = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
   const tools = createToolLoader({ ...jobParts, config, originOf, session, metrics, fault, now });
-  const load = onceLoaded(tools.load);
-  const intake = createIntake({ load, available: abilities.types, leases, log, metrics, fault });
+  const loading = createLoading({
+    load: tools.load,
+    fault: (error) =>
+      fault(toError(error), 'what runs need cannot be loaded; jobs and checks are given back'),
+  });
+  const intake = createIntake({ loading, available: abilities.types, leases, log, metrics, fault });
   // Ask the outbox itself: the guards look at it only every few seconds.
-  const blocked = () => guards.stopClaiming() || outbox.status().memoryFull || leases.size() >= maxHeldJobs;
+  const isFull = () => outbox.status().memoryFull || leases.size() >= maxHeldJobs;
+  const blocked = () => guards.stopClaiming() || loading.isBroken() || isFull();
   const claiming = createClaiming({ ...common, lanes, blocked, condition, accept: intake.accept });
-  const held = { version, lanes, load, available: abilities.types, condition };
+  const held = { version, lanes, loading, available: abilities.types, condition };
   const keeping = createAgentKeeping({ ...common, ...held, config, guards, outbox });
   await keeping.restore();
   const runtimeWatch = createRuntimeWatch({
@@ -281,6 +287,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     events,
     guards,
     tools,
+    loading,
     client,
     health,
   });

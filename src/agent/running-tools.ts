@@ -8,6 +8,7 @@ import type { ArtifactDelivery } from './artifacts/delivery.ts';
 import type { KeepArtifacts } from './artifacts/attempt-files.ts';
 import type { RunningTools } from './claiming/intake.ts';
 import type { NamedEndpoint } from './own-network/examination.ts';
+import type { jobOf } from './keeping/made-jobs.ts';
 import { serviceEndpoint } from './link/service-endpoint.ts';
 import type { Trouble } from './own-network/troubles.ts';
 import type { Outbox } from './outbox/outbox.ts';
@@ -132,7 +133,7 @@ export async function createRunParts(
 /** Loads the modules that an agent needs only once it has work: schemas, executors, network and grading. */
 export type ToolLoader = {
   /** Loads and warms up; includes the executors of scripts if the agent has script code. */
-  load: () => Promise<RunningTools>;
+  load: () => Promise<RunningTools & { jobOf: typeof jobOf }>;
   /** What is wrong with this host's own network; null = nothing is known to be. */
   ownNetworkTrouble: () => Trouble | null;
   close: () => void;
@@ -159,9 +160,10 @@ export function createToolLoader(
   let ownNetworkTrouble: () => Trouble | null = () => null;
   return {
     load: async () => {
-      const [{ parseJob }, { runJob, reportInvalid }] = await Promise.all([
+      const [{ parseJob }, { runJob, reportInvalid }, { jobOf }] = await Promise.all([
         import('./claiming/parse-job.ts'),
         import('./run/run-job.ts'),
+        import('./keeping/made-jobs.ts'),
       ]);
       const { parts, close, ...own } = await createRunParts({
         ...shared,
@@ -182,7 +184,7 @@ export function createToolLoader(
       closeParts = close;
       ({ ownNetworkTrouble } = own);
       if (closed) close();
-      return { parseJob, runJob, reportInvalid, parts };
+      return { parseJob, runJob, reportInvalid, parts, jobOf };
     },
     ownNetworkTrouble: () => ownNetworkTrouble(),
     close: () => {
@@ -190,16 +192,6 @@ export function createToolLoader(
       closeParts();
     },
   };
-}
-
-/** Loads once for all who ask; a load that fails is tried again. */
-export function onceLoaded<T>(load: () => Promise<T>): () => Promise<T> {
-  let loading: Promise<T> | null = null;
-  return () =>
-    (loading ??= load().catch((error: unknown) => {
-      loading = null;
-      throw error;
-    }));
 }
 
 /** Smaller clock differences may be caused by the duration of hello, so they count as none. Milliseconds. */

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { ownError, tcpJob } from './link/protocol-peer.ts';
+import { readAgentConfig } from '../../src/config.ts';
+import { ownError, peerKey, tcpJob } from './link/protocol-peer.ts';
 import { daemonTests } from './daemon.ts';
 
 /** The daemon while the service fails, is away or refuses the key. */
@@ -157,6 +158,36 @@ describe('a service in trouble', () => {
     const back = await startPeer({ port });
     back.add(tcpJob(await target()));
     await until(() => finals().length === 1, 'a final result', 15_000);
+  });
+});
+
+describe('modules that cannot be loaded', () => {
+  /** A setting that is read when the modules are loaded. */
+  const broken = () => {
+    const { folder, peer } = daemon;
+    const config = readAgentConfig({
+      API_KEY: peerKey,
+      SERVICE_URL: peer.url.href,
+      AGENT_HEALTH_PORT: '0',
+      AGENT_DATA_DIR: folder,
+    });
+    const referenceTargets = {
+      get: () => {
+        throw new Error('a module is missing');
+      },
+    };
+    return Object.defineProperty({ ...config }, 'referenceTargets', referenceTargets);
+  };
+
+  test('the agent hands its jobs back, and claims no more', async () => {
+    const peer = await startPeer();
+    await startAgent({}, { config: broken() });
+    peer.add(tcpJob(1));
+    await until(() => peer.releases.length === 1, 'the hand-back');
+    const claims = () => peer.calls.filter(({ route }) => route === 'claim').map(({ body }) => body);
+    await until(() => claims().length === 2, 'the next claim');
+    // It says only how the agent is.
+    expect(claims()).toMatchObject([{ free: { uptime: 200 } }, { free: {}, waitSeconds: 0 }]);
   });
 });
 

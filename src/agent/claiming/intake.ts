@@ -1,6 +1,7 @@
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { JobType } from '../../protocol/check-types.ts';
+import type { Loading } from './loading.ts';
 import type { Leases } from '../run/leases.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import type { ParsedJob } from './parse-job.ts';
@@ -24,7 +25,7 @@ export type RunningTools = {
 };
 
 export function createIntake(options: {
-  load: () => Promise<RunningTools>;
+  loading: Pick<Loading<RunningTools>, 'get'>;
   /** Types that this agent can run now. */
   available: () => readonly JobType[];
   leases: Leases;
@@ -34,9 +35,6 @@ export function createIntake(options: {
 }): Intake {
   const { leases, log, metrics } = options;
   let closed = false;
-  let loading: Promise<RunningTools> | null = null;
-  let tools: RunningTools | null = null;
-
   const begin = (raw: unknown, { parseJob, runJob, reportInvalid, parts }: RunningTools): Promise<void> => {
     const parsed = parseJob(raw, options.available());
     if (parsed.job !== null) return runJob(parsed.job, parts);
@@ -53,14 +51,8 @@ export function createIntake(options: {
 
   return {
     accept: async (jobs) => {
-      if (!closed && tools === null) {
-        try {
-          tools = await (loading ??= options.load());
-        } catch (error) {
-          loading = null;
-          options.fault(toError(error), 'executors cannot be loaded; jobs are handed back');
-        }
-      }
+      // Whoever loads reports the fault. Others may take the jobs.
+      const tools = closed ? null : await options.loading.get().catch(() => null);
       for (const raw of jobs) {
         if (closed || tools === null) handBack(raw);
         else {

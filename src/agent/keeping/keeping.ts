@@ -47,7 +47,7 @@ export type Keeping = {
   stop: () => Promise<void>;
 };
 
-/** Between two questions to a service that lets agents hold no checks, and two tries to load what runs need. */
+/** Between two questions to a service that lets agents hold no checks, or of an agent that can make no runs. */
 const offMs = 15_000;
 /** A location that stops in outages: its agents stop this long after they last heard of the service. */
 const stopMs = protocolLimits.leaseSeconds * 1000;
@@ -197,8 +197,7 @@ export function createKeeping(
       succession.changed();
     }
     cursor = null;
-    await timetable.repair();
-    return timetable.isBroken() ? offMs : 0;
+    return offMs;
   };
 
   /** One call; resolves with the milliseconds to wait before the next. `isRetry`: the last one has failed. */
@@ -206,7 +205,7 @@ export function createKeeping(
     const { agentId, protocolMinor: minor } = await session.get(stopped.signal);
     // A replica that lets agents hold none may have answered the hello, so its answer says nothing else.
     if (minor < keepingMinor) return refused();
-    if (timetable.isBroken()) return standBack(agentId);
+    if (options.loading.isBroken()) return standBack(agentId);
     if (cursorOf !== agentId) {
       cursor = null;
       cursorOf = agentId;

@@ -2,12 +2,13 @@ import { toError } from '../../errors.ts';
 import type { RunningTools } from '../claiming/intake.ts';
 import { claimWindowSeconds } from '../../protocol/schedule.ts';
 import { createHolds } from '../run/holds.ts';
+import type { Loading } from '../claiming/loading.ts';
 import type { Lanes } from '../run/lanes.ts';
 import { createCalmRuns } from './calm-runs.ts';
 import type { HeldChecks, MissedCode } from './held-checks.ts';
 import { createLateRuns } from './late-runs.ts';
 import { momentsOf, type Ledger } from './ledger.ts';
-import { createLoading } from './loading.ts';
+import type { jobOf } from './made-jobs.ts';
 import { createMissedReports } from './missed-reports.ts';
 import type { PackedCheck } from './packed.ts';
 
@@ -22,10 +23,6 @@ export type Timetable = {
   lost: (payload: Buffer) => void;
   /** The first moment that waits to be reported as missed; null = none waits. */
   unreported: () => number | null;
-  /** No run can be made, because modules cannot be loaded. */
-  isBroken: () => boolean;
-  /** Tries to load them again, if the last try is some time ago. Never rejects. */
-  repair: () => Promise<void>;
   size: () => number;
   drain: () => void;
   cancel: () => number;
@@ -44,7 +41,7 @@ const formerMs = 1_500;
 export type RunOptions = {
   version: string;
   lanes: Lanes;
-  load: () => Promise<RunningTools>;
+  loading: Pick<Loading<RunningTools & { jobOf: typeof jobOf }>, 'get' | 'isBroken'>;
   available: () => Parameters<RunningTools['parseJob']>[1];
   /** Hands a serialised result to the outbox. `isCalm`: nobody waits for it. */
   deliver: (json: string, isCalm: boolean) => Promise<void>;
@@ -69,11 +66,10 @@ export function createTimetable(
     mayRun: () => boolean;
   },
 ): Timetable {
-  const { held, ledger, lanes, now, version, tag } = options;
+  const { held, ledger, lanes, now, version, tag, loading } = options;
   let timer: NodeJS.Timeout | undefined;
   let isStarted = false;
   let isEnding = false;
-  let isLoading = false;
   let idle: (() => void)[] = [];
   const settle = (): void => {
     if (busy.size > 0) return;
@@ -89,7 +85,7 @@ export function createTimetable(
   /** The same runs. */
   const going = new Set<string>();
   /** Runs that have begun and have no slot yet, and late ones in progress. */
-  let loading = 0;
+  let beginning = 0;
   let late = 0;
   const keyOf = ({ checkId, locationId }: PackedCheck, dueAt: number) => `${checkId} ${locationId} ${dueAt}`;
 
@@ -107,24 +103,17 @@ export function createTimetable(
     fault: options.fault,
   });
 
-  const loadFault = (error: unknown): void =>
-    options.fault(toError(error), 'executors cannot be loaded; others get the held checks meanwhile');
-  const tools = createLoading({
-    load: async () => ({ ...(await options.load()), ...(await import('./made-jobs.ts')) }),
-    fault: loadFault,
-  });
-
   const run = async (check: PackedCheck, dueAt: number): Promise<void> => {
     const { checkId } = check;
     // Those that belong to this form of the check: while its parts load, it may be replaced or taken away.
     const variables = options.variables();
     busy.set(checkId, (busy.get(checkId) ?? 0) + 1);
     going.add(keyOf(check, dueAt));
-    loading += 1;
+    beginning += 1;
     try {
-      const { parseJob, runJob, reportInvalid, parts, jobOf } = await tools
+      const { parseJob, runJob, reportInvalid, parts, jobOf } = await loading
         .get()
-        .finally(() => (loading -= 1));
+        .finally(() => (beginning -= 1));
       const deliver = (json: string, hasPassed = false) =>
         options.deliver(json, calmRuns.note(checkId, hasPassed));
       const own = { ...parts, leases, deliver };
@@ -166,7 +155,7 @@ export function createTimetable(
     unmade(check, dueAt);
   };
 
-  const cannotBegin = () => options.blocked() || tools.isBroken();
+  const cannotBegin = () => options.blocked() || loading.isBroken();
 
   const lateRuns = createLateRuns({
     now,
@@ -175,7 +164,7 @@ export function createTimetable(
     spare: () => {
       if (cannotBegin()) return 0;
       // Half of the slots are for runs that are due now, but they must not keep all late ones waiting.
-      const free = lanes.free('uptime') - loading;
+      const free = lanes.free('uptime') - beginning;
       const reserved = Math.floor((lanes.slots.uptime ?? 0) / 2);
       return Math.max(late === 0 ? Math.min(1, free) : 0, free - reserved);
     },
@@ -216,9 +205,7 @@ export function createTimetable(
     const earliest = held.earliest();
     if (earliest === null) return;
     // Loaded before the first is due: later, all that are due meanwhile would begin together.
-    if (!isLoading) void tools.get().catch(loadFault);
-    else void tools.retry();
-    isLoading = true;
+    void loading.get().catch(() => undefined);
     const sleep = options.mayRun() ? Math.max(0, earliest - now()) : longestSleepMs;
     timer = setTimeout(
       () => {
@@ -257,8 +244,6 @@ export function createTimetable(
       unmade(check, lost.from, { to: lost.to, count, code: 'NO_AGENT' });
     },
     unreported: reports.earliest,
-    isBroken: tools.isBroken,
-    repair: tools.retry,
     size: holds.size,
     drain: () => {
       end();

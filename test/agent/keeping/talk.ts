@@ -8,6 +8,7 @@ import { createKeeping, type Keeping } from '../../../src/agent/keeping/keeping.
 import { createServiceClient } from '../../../src/agent/link/client.ts';
 import type { Session } from '../../../src/agent/link/session.ts';
 import { createTransport } from '../../../src/agent/link/transport.ts';
+import { createLoading } from '../../../src/agent/claiming/loading.ts';
 import { createLanes } from '../../../src/agent/run/lanes.ts';
 import { createLog } from '../../../src/log.ts';
 import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
@@ -123,6 +124,20 @@ export async function talk(
   let runs = 0;
   const dueAt: unknown[] = [];
   const reports: Record<string, unknown>[] = [];
+  const loading = createLoading({
+    load: async () => {
+      if (isBroken()) throw new Error('nothing runs, because a module is missing');
+      const tools = {
+        parseJob: (job: { dueAt: unknown }) => {
+          runs += 1;
+          dueAt.push(job.dueAt);
+          throw new Error('nothing runs in these tests');
+        },
+      } as unknown as RunningTools; // nothing else is used before
+      return { ...tools, ...(await import('../../../src/agent/keeping/made-jobs.ts')) };
+    },
+    fault: () => undefined,
+  });
   const keeping = createKeeping({
     client: createServiceClient({ transport, serviceUrl, now: Date.now, onKeyRefused: () => undefined }),
     session: {
@@ -145,16 +160,7 @@ export async function talk(
     apiKey: 'pl_key',
     continueMs: 86_400_000,
     lanes: createLanes({ uptime: 4 }),
-    load: () => {
-      if (isBroken()) return Promise.reject(new Error('nothing runs, because a module is missing'));
-      return Promise.resolve({
-        parseJob: (job: { dueAt: unknown }) => {
-          runs += 1;
-          dueAt.push(job.dueAt);
-          throw new Error('nothing runs in these tests');
-        },
-      } as unknown as RunningTools); // nothing else is used before
-    },
+    loading,
     available: () => ({ runtimes: [], engines: [] }) as never, // nothing is due
     deliver: (json) => {
       reports.push(JSON.parse(json) as Record<string, unknown>);

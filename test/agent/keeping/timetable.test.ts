@@ -3,8 +3,10 @@ import type { RunParts } from '../../../src/agent/run/run-job.ts';
 import type { RunningTools } from '../../../src/agent/claiming/intake.ts';
 import { createHeldChecks } from '../../../src/agent/keeping/held-checks.ts';
 import { createLedger, createTag } from '../../../src/agent/keeping/ledger.ts';
+import { jobOf } from '../../../src/agent/keeping/made-jobs.ts';
 import type { PackedCheck } from '../../../src/agent/keeping/packed.ts';
 import { createTimetable, type Timetable } from '../../../src/agent/keeping/timetable.ts';
+import { createLoading } from '../../../src/agent/claiming/loading.ts';
 import { createLanes } from '../../../src/agent/run/lanes.ts';
 import type { KeepingAnswer } from '../../../src/protocol/assignments.ts';
 import { packedCheck } from './samples.ts';
@@ -57,11 +59,15 @@ function bench(load: (tools: RunningTools) => Promise<RunningTools> = (tools) =>
     },
     parts: {},
   } as unknown as RunningTools; // only these are used
+  const loading = createLoading({
+    load: async () => ({ ...(await load(tools)), jobOf }),
+    fault: () => undefined,
+  });
   timetable = createTimetable({
     held,
     ledger,
     lanes,
-    load: () => load(tools),
+    loading,
     available: () => ({}) as never, // is passed on
     deliver: (json, isCalm) => {
       calm.push(isCalm);
@@ -86,6 +92,7 @@ function bench(load: (tools: RunningTools) => Promise<RunningTools> = (tools) =>
     held,
     ledger,
     timetable,
+    loading,
     jobs,
     reports,
     calm,
@@ -242,7 +249,7 @@ test('a run whose parts cannot be loaded is reported as missed, and the later on
     reason: { code: 'NOT_CLAIMED' },
     dueAt: new Date(start).toISOString(),
   });
-  expect(own.isBroken()).toBe(true);
+  expect(all.loading.isBroken()).toBe(true);
   // The report has not been taken yet.
   expect(reportedTo(all, start)).toBe(start - 1);
   at(60_000);
