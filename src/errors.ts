@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'KEY_REFUSED'
   | 'DATABASE_IN_USE'
   | 'DATABASE_BROKEN'
+  | 'MODULES_UNAVAILABLE'
   | 'PORT_IN_USE';
 
 type ErrorOptions = { cause?: unknown };
@@ -100,6 +101,7 @@ export class FatalError extends CodedError<
   | 'KEY_REFUSED'
   | 'DATABASE_IN_USE'
   | 'DATABASE_BROKEN'
+  | 'MODULES_UNAVAILABLE'
   | 'PORT_IN_USE'
 > {
   readonly exitCode: number;

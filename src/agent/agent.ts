@@ -77,6 +77,8 @@ export type AgentOptions = {
    * runs.
    */
   runtimesEveryMs?: number;
+  /** How often it tries to load what runs need after a failure, in milliseconds. */
+  loadEveryMs?: number;
 };
 
 /** Maximum number of jobs that the agent holds at a time. One renewal cannot carry more leases. */
@@ -218,6 +220,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     load: tools.load,
     fault: (error) =>
       fault(toError(error), 'what runs need cannot be loaded; jobs and checks are given back'),
+    fail,
+    retryMs: options.loadEveryMs,
   });
   const intake = createIntake({ loading, available: abilities.types, leases, log, metrics, fault });
   // Ask the outbox itself: the guards look at it only every few seconds.

@@ -189,6 +189,13 @@ describe('modules that cannot be loaded', () => {
     // It says only how the agent is.
     expect(claims()).toMatchObject([{ free: { uptime: 200 } }, { free: {}, waitSeconds: 0 }]);
   });
+
+  test('if it does not get better, the agent exits with 2, so that it is restarted', async () => {
+    const peer = await startPeer();
+    await startAgent({}, { config: broken(), loadEveryMs: 1 });
+    peer.add(tcpJob(1));
+    expect(await daemon.agent?.failed).toMatchObject({ code: 'MODULES_UNAVAILABLE', exitCode: 2 });
+  });
 });
 
 describe('a refused key', () => {

@@ -1,3 +1,5 @@
+import { exitCodes, FatalError, toError } from '../../errors.ts';
+
 /** The modules that make runs. They are loaded with the first run, once for all who ask. */
 export type Loading<Tools> = {
   /** Rejects if they cannot be loaded. */
@@ -7,18 +9,26 @@ export type Loading<Tools> = {
   stop: () => void;
 };
 
-/** `fault`: called after each try that has failed. A later try follows by itself, every `retryMs`. */
+/** Of failures in a row. */
+const mostTries = 4;
+
+/**
+ * `fault`: called after each try that has failed. The next one follows by itself after `retryMs`. Node remembers most failures of
+ * an import, so that only another process can load the module. Therefore `fail` is called after the last try.
+ */
 export function createLoading<Tools>({
   load,
   fault,
+  fail,
   retryMs = 15_000,
 }: {
   load: () => Promise<Tools>;
   fault: (error: unknown) => void;
+  fail: (error: FatalError) => void;
   retryMs?: number | undefined;
 }): Loading<Tools> {
   let loading: Promise<Tools> | null = null;
-  let isBroken = false;
+  let failures = 0;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
   const begin = (): Promise<Tools> => {
@@ -26,12 +36,13 @@ export function createLoading<Tools>({
     loading = current;
     current.then(
       () => {
-        isBroken = false;
+        failures = 0;
       },
       (error: unknown) => {
-        isBroken = true;
+        failures += 1;
         if (isStopped) return;
         fault(error);
+        if (failures >= mostTries) return fail(notLoaded(toError(error)));
         timer = setTimeout(() => void begin(), retryMs);
         timer.unref();
       },
@@ -40,10 +51,18 @@ export function createLoading<Tools>({
   };
   return {
     get: () => loading ?? begin(),
-    isBroken: () => isBroken,
+    isBroken: () => failures > 0,
     stop: () => {
       isStopped = true;
       clearTimeout(timer);
     },
   };
+}
+
+function notLoaded(cause: Error): FatalError {
+  return new FatalError('MODULES_UNAVAILABLE', `what runs need cannot be loaded (${cause.message})`, {
+    exitCode: exitCodes.couldNotRun,
+    remedy: 'start the agent again; if that does not help, install it again',
+    cause,
+  });
 }

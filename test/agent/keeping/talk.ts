@@ -137,6 +137,7 @@ export async function talk(
       return { ...tools, ...(await import('../../../src/agent/keeping/made-jobs.ts')) };
     },
     fault: () => undefined,
+    fail: () => undefined,
   });
   const keeping = createKeeping({
     client: createServiceClient({ transport, serviceUrl, now: Date.now, onKeyRefused: () => undefined }),

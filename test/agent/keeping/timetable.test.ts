@@ -62,6 +62,7 @@ function bench(load: (tools: RunningTools) => Promise<RunningTools> = (tools) =>
   const loading = createLoading({
     load: async () => ({ ...(await load(tools)), jobOf }),
     fault: () => undefined,
+    fail: () => undefined,
   });
   timetable = createTimetable({
     held,
