@@ -24,8 +24,8 @@ export type Succession = {
   release: () => Promise<void>;
 };
 
-/** Of what hello may name. */
-const mostHolders = 8;
+/** Holders, and as many processes: hello may name twice as many ids. */
+const mostNamed = 8;
 
 export function createSuccession(options: {
   /** The folder of all processes of this data directory. */
@@ -47,7 +47,7 @@ export function createSuccession(options: {
 }): Succession {
   const { folder, instanceId, apiKey, log, held, everyMs = ownerBeatMs } = options;
   const holders = new Set<string>();
-  let continued: string[] = [];
+  let named: Pick<Adopted, 'holders' | 'instances'> = { holders: [], instances: [] };
   let file: KeptFile | null = null;
   let isWritten = false;
   let timer: NodeJS.Timeout | undefined;
@@ -75,7 +75,12 @@ export function createSuccession(options: {
   const take = (found: Adopted, isNamed: boolean): void => {
     isWritten = true;
     for (const id of found.holders) holders.add(id);
-    if (isNamed) continued = [...found.holders.slice(-mostHolders), ...found.instances];
+    // It may have taken over from others before, of which the service does not know yet.
+    if (isNamed) {
+      const last = (of: 'holders' | 'instances') =>
+        [...new Set([...named[of], ...found[of]])].slice(-mostNamed);
+      named = { holders: last('holders'), instances: last('instances') };
+    }
     if (found.checks.length === 0) return;
     options.take(found);
     saving.changed();
@@ -115,7 +120,7 @@ export function createSuccession(options: {
       timer = setInterval(lookAround, everyMs);
       timer.unref();
     },
-    continues: () => continued,
+    continues: () => [...named.holders, ...named.instances],
     addHolder: (agentId) => holders.add(agentId),
     changed: saving.changed,
     save: saving.save,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createKeptFile } from '../../../src/agent/keeping/kept-file.ts';
+import { keptSample, packedCheck } from './samples.ts';
 import { answer, check, start, talk } from './talk.ts';
 
 /** Held checks around outages, and with processes that share a data folder. */
@@ -88,6 +89,30 @@ test('in an outage, a process takes over the checks of one that ends beside it',
     },
   });
   expect(dueAt).toEqual([new Date(start).toISOString()]);
+});
+
+test('a process that takes over twice before its first hello names all of them there', async () => {
+  const folder = ownFolder();
+  const leave = async (instanceId: string, holder: string) => {
+    const left = file(folder, instanceId);
+    await left.save({
+      ...keptSample(packedCheck({ checkId: holder })),
+      holders: [holder],
+      heardAt: start - 60_000,
+    });
+    await left.close();
+  };
+  await leave('one', 'a');
+  await talk([], {
+    folder,
+    instanceId: 'two',
+    skewMs: null,
+    whenAsked: async (keeping) => {
+      expect(keeping.offer().continues).toEqual(['a', 'one']);
+      await leave('three', 'c');
+      await expect.poll(() => keeping.offer().continues).toEqual(['a', 'c', 'one', 'three']);
+    },
+  });
 });
 
 test('while the service is there, it gives the checks of a dead process to others', async () => {
