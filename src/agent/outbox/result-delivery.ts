@@ -71,7 +71,7 @@ export function createResultDelivery(options: {
   ): Promise<Set<Item>> => {
     const stored = new Set<Item>();
     let left = rejected.map(({ payload, item }) => {
-      const refusal = new ServiceError('SERVICE_REFUSED', item.reason ?? 'rejected', { retryable: false });
+      const refusal = refusalOf(item);
       return { payload, item, refusal, forms: reducedForms(payload, refusal) };
     });
     while ((left = left.filter(({ forms }) => forms.length > 0)).length > 0) {
@@ -135,7 +135,12 @@ export function createResultDelivery(options: {
     let last = refusal;
     for (const form of reducedForms(payload, refusal)) {
       try {
-        for (const item of await request(agentId, [form])) account(item);
+        const [item] = await request(agentId, [form]);
+        if (item?.outcome === 'rejected') {
+          last = refusalOf(item);
+          continue;
+        }
+        if (item !== undefined) account(item);
         await reduced(payload, refusal);
         return null;
       } catch (error) {
@@ -215,6 +220,10 @@ function answerMs(leaseSeconds: number, bytes: number): number {
 
 function isRefused(error: unknown): error is ServiceError {
   return isRefusedContent(error) || isRefusedOnTheWay(error);
+}
+
+function refusalOf({ reason = 'rejected' }: Item): ServiceError {
+  return new ServiceError('SERVICE_REFUSED', reason, { retryable: false });
 }
 
 /** The request around already serialised results. */

@@ -311,6 +311,19 @@ describe('the service rejects a result because of a value in it', () => {
     expect(readdirSync(join(daemon.folder, 'outbox', 'damaged'))).toHaveLength(1);
   });
 
+  test('a short form that is rejected does not count as sent', async () => {
+    await startPeer();
+    const ids = await leaveResults([30_000]);
+    const proxy = await startProxy(above(20_000));
+    const seen = reject('nobody is there');
+    await startAgent({ SERVICE_URL: proxy.url });
+    await until(() => finals().length === 1, 'the result without texts');
+    expect(jobIds()).toEqual(ids);
+    expect(finals()[0]?.reason?.message).toMatch(/its texts were left out/);
+    expect(seen.length).toBeGreaterThan(1);
+    expect(await metric('results_rejected_total')).toBe(0);
+  });
+
   test('if every form is rejected, it is counted, and the others are not held up', async () => {
     await startPeer();
     const ids = await leaveResults([100, 100, 100]);
