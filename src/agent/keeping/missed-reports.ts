@@ -51,7 +51,7 @@ export function createMissedReports(options: {
         if (left <= 0) break;
         left -= stretches.length;
         waiting.delete(key);
-        for (const missed of stretches) report(missed);
+        for (const missed of stretches) for (const part of partsOf(missed)) report(part);
       }
     } catch (error) {
       nextMs = fullMs;
@@ -95,6 +95,19 @@ function extend(stretches: MissedRuns[], missed: MissedRuns): void {
     wide.from = Math.min(wide.from, missed.from);
     wide.to = Math.max(wide.to, missed.to);
     wide.count = Math.round((wide.to - wide.from) / (wide.check.intervalSeconds * 1000)) + 1;
+  }
+}
+
+/** The service records only so many moments of one report. */
+function* partsOf(missed: MissedRuns): Generator<MissedRuns> {
+  const intervalMs = missed.check.intervalSeconds * 1000;
+  let { from, count: left } = missed;
+  while (left > 0) {
+    const count = Math.min(left, protocolLimits.missedMoments);
+    left -= count;
+    const to = left === 0 ? missed.to : from + (count - 1) * intervalMs;
+    yield { ...missed, from, to, count };
+    from = to + intervalMs;
   }
 }
 

@@ -70,6 +70,18 @@ test('a check has a limited number of stretches', async () => {
   expect(parts(reported)[0]).toEqual([1, 199, 199, 'NOT_CLAIMED']);
 });
 
+test('a report has no more moments than the service records', async () => {
+  const { reports: own, reported, fill } = bench();
+  fill(false);
+  own.add(missed(1, { to: 12_000 * minute, count: 12_000 }));
+  await expect.poll(() => own.earliest()).toBeNull();
+  expect(parts(reported)).toEqual([
+    [1, 5_000, 5_000, 'NOT_CLAIMED'],
+    [5_001, 10_000, 5_000, 'NOT_CLAIMED'],
+    [10_001, 12_000, 2_000, 'NOT_CLAIMED'],
+  ]);
+});
+
 test('what cannot be reported yet waits', async () => {
   const { reports: own, reported, faults, fill, breakModules } = bench();
   fill(false);
