@@ -135,9 +135,14 @@ async function readOwner(file: string): Promise<Owner | null> {
   }
 }
 
+/** Names the running system, and its clock: also in containers, and until the next boot. Empty if it is not known. */
+export function bootId(): string {
+  return readOr('/proc/sys/kernel/random/boot_id');
+}
+
 function currentProcess(): Omit<Owner, 'lockedOn'> {
   return {
-    boot: readOr('/proc/sys/kernel/random/boot_id'),
+    boot: bootId(),
     namespace: readlinkOr('/proc/self/ns/pid'),
     pid: process.pid,
     startedAt: processStart(process.pid),

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
-import { beatFolder, beatsOf, ownerBeatMs, signFolder, unsignFolder } from '../folders/owner.ts';
+import { beatFolder, beatsOf, bootId, ownerBeatMs, signFolder, unsignFolder } from '../folders/owner.ts';
 import type { Adopted, Kept, KeptFacts } from './kept.ts';
-import { claimKept, currentOf, factsName, fileName, merged, staleMs } from './kept-folders.ts';
+import { claimKept, currentOf, factsName, checksName, merged, staleMs } from './kept-folders.ts';
 import { unpackedJson, type PackedCheck } from './packed.ts';
 import { writeSealedLines } from './sealed-lines.ts';
 
@@ -62,9 +62,9 @@ export function createKeptFile(options: {
     await sign();
     const next = randomUUID();
     await writeSealedLines(
-      join(folder, fileName),
+      join(folder, checksName),
       key,
-      linesOf({ ...facts, instances, version: next }, checks),
+      linesOf({ ...facts, instances, version: next, boot: bootId() }, checks),
     );
     version = next;
   };
@@ -103,11 +103,14 @@ export function createKeptFile(options: {
       return found;
     },
     save: (kept) => inTurn(() => write(kept)),
-    saveFacts: (facts) =>
-      inTurn(async () => {
-        if (version === null) return;
-        await writeSealedLines(join(folder, factsName), key, [JSON.stringify({ ...facts, version })]);
-      }),
+    saveFacts: (facts) => {
+      // By the time of its turn, the file may have checks of which they say nothing.
+      const known = version;
+      return inTurn(async () => {
+        if (known === null) return;
+        await writeSealedLines(join(folder, factsName), key, [JSON.stringify({ ...facts, version: known })]);
+      });
+    },
     close: async () => {
       await writing;
       clearInterval(timer);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Compile } from 'typebox/compile';
 import { SharedVariables } from '../../protocol/assignments.ts';
 import { parsedJson } from '../../json-values.ts';
-import { isOwnerGone, ownerFiles } from '../folders/owner.ts';
+import { bootId, isOwnerGone, ownerFiles } from '../folders/owner.ts';
 import type { Adopted, KeptFacts } from './kept.ts';
 import { readAssignments } from './packed.ts';
 import { readSealedLines } from './sealed-lines.ts';
@@ -11,7 +11,7 @@ import { readSealedLines } from './sealed-lines.ts';
 /** The folders of dead processes, and what they have kept. */
 
 /** Agents of an earlier release do not read it: they would run the checks without the variables that are apart. */
-export const fileName = 'held-apart';
+export const checksName = 'held-apart';
 /** Facts that are newer than those in the file of the checks. */
 export const factsName = 'held-facts';
 /** What agents of that release write: one line. */
@@ -21,8 +21,8 @@ const claimedPrefix = 'from-';
 const sharedVariables = Compile(SharedVariables);
 
 /**
- * A process that heard of the service so long before another one had lost its checks by then: the service waits for the end of the
- * lease, and hands them out to others. What these hold since then is newer.
+ * A process that heard of the service so long before another one had lost its checks by then. The service hands them out to others
+ * at the end of the lease, and what these hold is newer.
  */
 export const staleMs = 60_000;
 
@@ -51,13 +51,15 @@ export async function claimKept({
     const other = join(root, entry.name);
     if (!entry.isDirectory() || entry.name === instanceId || ignored.has(entry.name)) continue;
     const isDead = await isOwnerGone(other, join(own, ownerFiles.alive), (names) =>
-      names.some((name) => name === fileName || name === earlierFileName || name.startsWith(claimedPrefix)),
+      names.some((name) => name === checksName || name === earlierFileName || name.startsWith(claimedPrefix)),
     ).catch(() => false);
     if (!isDead) continue;
     if (heardSince > -Infinity) {
-      const kept = await readFolder(other, key);
-      if (kept === null || kept.heardAt < heardSince) {
-        ignored.add(entry.name);
+      const found = [await readFolder(other, key)];
+      for await (const { folder } of claimedWithin(other)) found.push(await readFolder(folder, key));
+      if (!found.some((kept) => kept !== null && kept.heardAt >= heardSince)) {
+        // What cannot be read now may be readable later.
+        if (!found.includes(null)) ignored.add(entry.name);
         continue;
       }
     }
@@ -74,7 +76,8 @@ export async function claimKept({
 }
 
 async function* claimedWithin(folder: string): AsyncGenerator<{ folder: string; instanceId: string }> {
-  for (const entry of await fs.readdir(folder, { withFileTypes: true })) {
+  // Another process may have claimed it by now.
+  for (const entry of await fs.readdir(folder, { withFileTypes: true }).catch(() => [])) {
     if (!entry.isDirectory() || !entry.name.startsWith(claimedPrefix)) continue;
     const path = join(folder, entry.name);
     yield { folder: path, instanceId: entry.name.slice(claimedPrefix.length) };
@@ -100,20 +103,20 @@ export function merged(a: Adopted, b: Adopted): Adopted {
     reportedTo: a.reportedTo === null || b.reportedTo === null ? null : Math.min(a.reportedTo, b.reportedTo),
     heardAt: newer.heardAt,
     stopsInOutages: newer.stopsInOutages,
-    skewMs: newer.skewMs,
+    skewMs: newer.skewMs ?? older.skewMs,
     variables: newer.variables ?? older.variables,
   };
 }
 
 async function readFolder(folder: string, key: Buffer): Promise<Adopted | null> {
-  return (await readKept(folder, fileName, key)) ?? (await readKept(folder, earlierFileName, key));
+  return (await readKept(folder, checksName, key)) ?? (await readKept(folder, earlierFileName, key));
 }
 
 async function readKept(folder: string, name: string, key: Buffer): Promise<Adopted | null> {
   const lines = await readSealedLines(join(folder, name), key);
   if (lines === null) return null;
   const first = parsedJson(lines.next().value ?? '') as
-    (Partial<Adopted> & { version?: unknown }) | undefined; // checked below
+    (Partial<Adopted> & { version?: unknown; boot?: unknown }) | undefined; // checked below
   const [last] = (await readSealedLines(join(folder, factsName), key)) ?? [];
   const later = parsedJson(last ?? '') as (Partial<KeptFacts> & { version?: unknown }) | undefined; // checked below
   const isLater = typeof later?.version === 'string' && later.version === first?.version;
@@ -129,7 +132,8 @@ async function readKept(folder: string, name: string, key: Buffer): Promise<Adop
     reportedTo: typeof reportedTo === 'number' ? reportedTo : null,
     heardAt,
     stopsInOutages: stopsInOutages === true,
-    skewMs: typeof skewMs === 'number' ? skewMs : null,
+    // Another machine that shares the volume has another clock.
+    skewMs: typeof skewMs === 'number' && first?.boot === bootId() ? skewMs : null,
     variables: sharedVariables.Check(variables) ? variables : null,
   };
 }

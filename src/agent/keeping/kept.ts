@@ -12,7 +12,7 @@ export type KeptFacts = {
   heardAt: number;
   /** They are stopped while the service is away. */
   stopsInOutages: boolean;
-  /** This machine's clock minus the service's; null = it is not known. */
+  /** This machine's clock minus the service's; null = it is not known, or the machine was another one. */
   skewMs: number | null;
 };
 

@@ -23,7 +23,8 @@ export function createMoments({ session, now }: { session: Session; now: () => n
      * effect. Only time that went back shows that the clock was set.
      */
     restore: (kept) => {
-      earlierMs = kept.skewMs !== null && now() - kept.skewMs >= kept.heardAt ? kept.skewMs : 0;
+      if (kept.skewMs === null) return;
+      earlierMs = now() - kept.skewMs >= kept.heardAt ? kept.skewMs : 0;
     },
   };
 }

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createKeptFile } from '../../../src/agent/keeping/kept-file.ts';
-import { writeSealedLines } from '../../../src/agent/keeping/sealed-lines.ts';
+import { readSealedLines, writeSealedLines } from '../../../src/agent/keeping/sealed-lines.ts';
 import { keptSample, packedCheck } from './samples.ts';
 
 /** The held checks over a restart, also with an agent of another release. */
@@ -191,4 +191,64 @@ test('what a process had claimed before it was killed is continued', async () =>
   expect(await three.adopt()).toMatchObject({ checks: [{ checkId: 'of one' }], instances: ['one'] });
   expect(readdirSync(join(root, 'three'))).not.toContain('from-two');
   await three.close();
+});
+
+test('a process that holds checks finds those that another had claimed before it was killed', async () => {
+  const own = { ...keptSample(checkOf('own')), heardAt: 100_000 };
+  const next = file('next');
+  await next.save(own);
+  await leave('one', 100_000);
+  // It has written nothing itself.
+  mkdirSync(join(root, 'two'));
+  renameSync(join(root, 'one'), join(root, 'two', 'from-one'));
+  // It lost the service long before.
+  await leave('old', 1_000);
+  await leave('three', 100_000);
+  renameSync(join(root, 'three'), join(root, 'old', 'from-three'));
+  expect(idsOf(await next.adopt(own))).toEqual(['of one', 'of three']);
+  await next.close();
+});
+
+test('what could not be read is read again', async () => {
+  const own = { ...keptSample(checkOf('own')), heardAt: 100_000 };
+  const next = file('next');
+  await next.save(own);
+  await leave('one', 100_000);
+  const path = join(root, 'one', 'held-apart');
+  const bytes = readFileSync(path);
+  writeFileSync(path, '');
+  expect(await next.adopt(own)).toBeNull();
+  writeFileSync(path, bytes);
+  expect(idsOf(await next.adopt(own))).toEqual(['of one']);
+  await next.close();
+});
+
+test('facts that were to be written while checks are taken over do not count for these', async () => {
+  const own = { ...keptSample(checkOf('own')), heardAt: 100_000, reportedTo: 5_000 };
+  const next = file('next');
+  await next.save(own);
+  const left = file('one');
+  await left.save({ ...keptSample(checkOf('of one')), heardAt: 100_000, reportedTo: 1_000 });
+  await left.close();
+  const { checks: _, variables: __, ...facts } = { ...own, reportedTo: 6_000 };
+  await Promise.all([next.adopt(own), next.saveFacts(facts)]);
+  await next.close();
+  const last = file('last');
+  expect(await last.adopt()).toMatchObject({ reportedTo: 1_000 });
+  await last.close();
+});
+
+test('the difference of the clocks counts only on the machine that measured it', async () => {
+  const one = file('one');
+  await one.save({ ...kept, skewMs: 600_000 });
+  await one.close();
+  const key = createHash('sha256').update('assignments of pl_key').digest();
+  const path = join(root, 'one', 'held-apart');
+  const [first = '', ...checks] = [...((await readSealedLines(path, key)) ?? [])];
+  expect(JSON.parse(first)).toMatchObject({ skewMs: 600_000 });
+  const elsewhere = { ...(JSON.parse(first) as object), boot: 'of another machine' };
+  await writeSealedLines(path, key, [JSON.stringify(elsewhere), ...checks]);
+  const two = file('two');
+  expect(await two.adopt()).toMatchObject({ skewMs: null, checks: kept.checks });
+  await two.close();
 });
