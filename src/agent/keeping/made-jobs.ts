@@ -47,8 +47,8 @@ function withShared(own: readonly unknown[], shared: readonly unknown[]): unknow
 }
 
 const messages = {
-  NO_AGENT: 'the agent was not running, or could not run checks',
-  NOT_CLAIMED: 'the agent was busy and could not begin the run in time',
+  NO_AGENT: 'the agent was not running, could not run checks, or lost the result',
+  NOT_CLAIMED: 'the agent was busy or could make no runs, and did not begin the run in time',
 } as const satisfies { [code in MissedCode]: string };
 
 /** A report of runs that did not take place. It takes the way of results, so that it is not lost and keeps its order. */
