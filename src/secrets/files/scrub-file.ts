@@ -49,7 +49,11 @@ async function scrubAsStream(task: ScrubFileTask, signal: AbortSignal | undefine
   const scrubber = createScrubber(task.secrets);
   const input = createReadStream(task.source, { highWaterMark: scrubChunkBytes });
   const output = createWriteStream(task.target, { flags: 'wx', mode: 0o600 });
-  await pipeline(input, scrubber.stream(), output, signal === undefined ? {} : { signal });
+  // After an abort the file may still be about to be created, and would stay.
+  const closed = new Promise((resolve) => output.once('close', resolve));
+  await pipeline(input, scrubber.stream(), output, signal === undefined ? {} : { signal }).finally(
+    () => closed,
+  );
   return {
     bytesIn: input.bytesRead,
     bytesOut: (await stat(task.target)).size,
