@@ -50,7 +50,7 @@ async function scrubAsStream(task: ScrubFileTask, signal: AbortSignal | undefine
   const input = createReadStream(task.source, { highWaterMark: scrubChunkBytes });
   const output = createWriteStream(task.target, { flags: 'wx', mode: 0o600 });
   // After an abort the file may still be about to be created, and would stay.
-  const closed = new Promise((resolve) => output.once('close', resolve));
+  const closed = new Promise<void>((resolve) => output.once('close', () => resolve()));
   await pipeline(input, scrubber.stream(), output, signal === undefined ? {} : { signal }).finally(
     () => closed,
   );
