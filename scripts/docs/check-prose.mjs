@@ -163,6 +163,7 @@ Silent hops count as unchanged.
 Hops then have \`asn\` and \`asOrganization\`.
 \`doctor\` tries the file with an example.
 The agent reads the file at its start, and again within a minute after it was replaced.
+It exits with code 78 if it cannot use the file at its start; later, it keeps what it has read.
 
 ## Comparisons of TRACEROUTE checks
 
