@@ -1,6 +1,5 @@
 import { toError } from '../../errors.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
-import { nextDue } from '../../protocol/schedule.ts';
 import type { MissedRuns } from './held-checks.ts';
 
 /**
@@ -115,7 +114,8 @@ function isFollowed({ check, to, count, code }: MissedRuns, next: MissedRuns): b
   return (
     code === next.code &&
     isSameSchedule(check, next.check) &&
-    nextDue(check, to) === next.from &&
+    // A run that was to be made at once was due between two moments of the schedule, and stays a stretch of its own.
+    next.from - to === check.intervalSeconds * 1000 &&
     count + next.count <= protocolLimits.missedMoments
   );
 }

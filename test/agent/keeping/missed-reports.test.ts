@@ -61,6 +61,18 @@ test('moments in a row are one stretch; a run that was made, a pause and another
   expect(own.earliest()).toBeNull();
 });
 
+test('a run that was to be made at once is a stretch of its own', async () => {
+  const { reports: own, reported, fill } = bench();
+  // `packedCheck` is due at full minutes.
+  for (const at of [5.5, 6, 7]) own.add(missed(at));
+  fill(false);
+  await expect.poll(() => reported.length).toBe(2);
+  expect(parts(reported)).toEqual([
+    [5.5, 5.5, 1, 'NOT_CLAIMED'],
+    [6, 7, 2, 'NOT_CLAIMED'],
+  ]);
+});
+
 test('a check has a limited number of stretches', async () => {
   const { reports: own, reported, fill } = bench();
   for (let at = 1; at <= 200; at += 2) own.add(missed(at));
