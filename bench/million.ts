@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -35,8 +35,14 @@ if (binaries === null) throw new Error('this benchmark needs PostgreSQL: apt-get
 const folder = temporaryFolder();
 // As in production, every commit is written to disk: the test server runs without fsync, so turn it on.
 const settings = ['fsync=on', 'shared_buffers=512MB', 'max_wal_size=4GB', 'max_locks_per_transaction=256'];
+/** `BENCH_STATEMENTS=1` lists what the statements of the measured time cost, where the extension is installed. */
+const counts =
+  process.env['BENCH_STATEMENTS'] !== undefined &&
+  existsSync(join(binaries, '..', 'lib', 'pg_stat_statements.so'));
+if (counts) settings.push('shared_preload_libraries=pg_stat_statements');
 const postgres = await startPostgres(binaries, settings);
 const db = await openDatabase({ databaseUrl: new Secret(postgres.url('postgres')), dataDir: '' });
+if (counts) await db.exec('create extension pg_stat_statements');
 const replica = await startReplica({
   DATABASE_URL: postgres.url('postgres'),
   SERVICE_DATA_DIR: join(folder, 'one'),
@@ -130,6 +136,15 @@ async function figures(): Promise<InstantFigures> {
 agents.send('send');
 // The first run of each check leaves what later ones repeat.
 await sleep(Math.max(10_000, Math.min(65_000, seconds * 1000)));
+// And the first run after those that were due while checks were handed out ends a record of missed ones, which is followed.
+for (;;) {
+  const [left] = await db.query<{ count: number }>(
+    'select (select count(*) from finished_runs)::integer + (select count(*) from missed_runs)::integer as count',
+  );
+  if ((left?.count ?? 0) < checks / 1_000) break;
+  await sleep(1_000);
+}
+if (counts) await db.exec('select pg_stat_statements_reset()');
 const [start, runsBefore, begun] = [read(), await figures(), performance.now()];
 let [serviceMb, databaseMb] = [0, 0];
 while (performance.now() - begun < seconds * 1000) {
@@ -138,6 +153,12 @@ while (performance.now() - begun < seconds * 1000) {
   databaseMb = Math.max(databaseMb, treeMb(postgres.pid()));
 }
 const [end, runsAfter] = [read(), await figures()];
+const statements = counts
+  ? await db.query<{ sql: string; calls: number; ms: number }>(
+      `select left(regexp_replace(query, '\\s+', ' ', 'g'), 130) as sql, sum(calls) as calls, sum(total_exec_time) as ms
+       from pg_stat_statements group by 1 order by 3 desc limit 24`,
+    )
+  : [];
 const passed = (performance.now() - begun) / 1000;
 agents.stdin?.end();
 await once(agents, 'exit');
@@ -154,6 +175,9 @@ rmSync(folder, { recursive: true, force: true });
 
 const runs = runsAfter.stored - runsBefore.stored;
 const others = runsAfter.others - runsBefore.others;
+for (const { sql, calls, ms } of statements) {
+  console.log(`  ${(ms / runs).toFixed(4)} ms ${calls} ${sql}`);
+}
 const perRun = {
   service: (end.service - start.service) / runs,
   database: (end.database - start.database) / runs,

@@ -1,9 +1,11 @@
 /**
  * Simulated agents in a process of their own, one for each location key: they read their assignments, as agents do, and then send
- * runs that ended at once, as many as the service takes. Argument 1 has their options as JSON.
+ * runs that ended at once, in calls as far apart as those of an agent in which nothing happens. Argument 1 has their options as JSON.
  */
+import { setMaxListeners } from 'node:events';
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'undici';
+import { betweenCallsMs, createPatience } from '../../src/agent/outbox/patience.ts';
 import type { Assignment, KeepingAnswer } from '../../src/protocol/assignments.ts';
 import { lastDue, scheduledJobId } from '../../src/protocol/schedule.ts';
 import { resultOf } from '../../test/helpers/service/protocol-agents.ts';
@@ -17,6 +19,8 @@ const promptMs = 7_000;
 const batch = 500;
 const { urls, keys, checks } = JSON.parse(process.argv[2] ?? '{}') as InstantOptions;
 const dispatcher = new Agent({ connections: keys.length * 2, pipelining: 1 });
+const never = new AbortController().signal;
+setMaxListeners(0, never);
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** What an agent must know of a check to send results; a real one has the whole job. */
@@ -88,7 +92,11 @@ async function claims(agent: OneAgent): Promise<void> {
 /** Results of checks whose moment has just been. */
 async function sends(agent: OneAgent): Promise<void> {
   const own = held.get(agent) ?? new Map<string, Held>();
+  const patience = createPatience();
+  // Agents do not send at the same moments.
+  await pause(Math.random() * betweenCallsMs);
   while (!isStopping) {
+    await patience.wait(never);
     const now = Date.now();
     const results: object[] = [];
     for (const check of isSending ? own.values() : []) {
@@ -103,10 +111,9 @@ async function sends(agent: OneAgent): Promise<void> {
       results.push({ ...result, dueAt: due, responseTime: 50 });
       if (results.length === batch) break;
     }
-    if (results.length === 0) {
-      await pause(20);
-      continue;
-    }
+    if (results.length === 0) continue;
+    // What does not fit follows at once.
+    if (results.length === batch) patience.hurry();
     const answer = await call<{ items: { outcome: string }[] }>(agent, 'results', {
       agentId: agent.id,
       results,

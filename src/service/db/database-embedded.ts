@@ -6,7 +6,14 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FatalError, toError } from '../../errors.ts';
 import { remedyForFolder } from '../../config/folder-remedy.ts';
-import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, type Db } from './database.ts';
+import {
+  checkChannel,
+  databaseUnusable,
+  findByIndex,
+  valueParsers,
+  type DatabaseOptions,
+  type Db,
+} from './database.ts';
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 import { codeOf } from '../../system-errors.ts';
@@ -182,10 +189,11 @@ function embeddedDb(
         return engine._runExclusiveTransaction(() => engine.runExclusive(run));
       },
     }),
-    tx: (fn) =>
+    tx: (fn, { byIndex = false } = {}) =>
       engine.transaction(async (transaction) => {
         const prepared = nothingPrepared();
         try {
+          if (byIndex) await transaction.exec(findByIndex);
           return await fn(within(transaction, prepared));
         } finally {
           await engine.runExclusive(() => closePrepared(engine, prepared));

@@ -2,6 +2,8 @@ import pg from 'pg';
 import type { Secret } from '../../secrets/secret.ts';
 import { toError } from '../../errors.ts';
 import {
+  findByIndex,
+  type TransactionOptions,
   checkChannel,
   databaseUnusable,
   sqlState,
@@ -131,7 +133,7 @@ function serverDb(
     };
   }
 
-  async function once<T>(fn: (db: Db) => Promise<T>): Promise<T> {
+  async function once<T>(fn: (db: Db) => Promise<T>, { byIndex = false }: TransactionOptions): Promise<T> {
     const client = await pool.connect().catch((error: unknown) => {
       throw classified(error);
     });
@@ -139,7 +141,7 @@ function serverDb(
     const onError = (error: Error) => (broken = error);
     client.on('error', onError);
     try {
-      await client.query('begin').catch((error: unknown) => {
+      await client.query(byIndex ? `begin; ${findByIndex}` : 'begin').catch((error: unknown) => {
         throw classified(error);
       });
       const db: Db = {
@@ -167,11 +169,11 @@ function serverDb(
   return {
     kind: 'server',
     ...statements(pool),
-    tx: async (fn) => {
+    tx: async (fn, how = {}) => {
       const started = performance.now();
       for (let tries = 1; ; tries++) {
         try {
-          return await once(fn);
+          return await once(fn, how);
         } catch (error) {
           // Before `commit` is sent, a broken connection has rolled back for certain.
           const isLost = isConnectionLost(error) && performance.now() - started < lostRetryMs;

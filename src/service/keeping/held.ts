@@ -177,8 +177,10 @@ export async function lookAtHeld(
 ): Promise<Look> {
   const [rev, checkId] = readCursor(cursor);
   const rows = await db.query<Look>(
-    `select exists (select 1 from kept_checks k where k.agent_id = $1
-         and (k.rev, k.check_id) > ($2::bigint, $3::uuid) and ($4 or k.dropped_at is null)) as "hasChanges",
+    // In the order of the index: without, the planner expects to meet a later change soon, and reads everybody's checks.
+    `select (select true from kept_checks k where k.agent_id = $1
+         and (k.rev, k.check_id) > ($2::bigint, $3::uuid) and ($4 or k.dropped_at is null)
+         order by k.rev, k.check_id limit 1) is not null as "hasChanges",
        coalesce((select handed_out_at is not null and $1 = any(members) from kept_accounts
          where account_id = $6), false) as "isHandedOut",
        coalesce((select stops_in_outages from locations where id = $5), false) as "stopsInOutages",

@@ -79,11 +79,14 @@ export function createFinishedRuns(options: {
     async () => {
       let rows = 0;
       try {
-        await db.tx(async (tx) => {
-          const runs = await take(tx, batch);
-          rows = runs.reduce((sum, { rowIds }) => sum + rowIds.length, 0);
-          if (runs.length > 0) await follow(tx, runs);
-        });
+        await db.tx(
+          async (tx) => {
+            const runs = await take(tx, batch);
+            rows = runs.reduce((sum, { rowIds }) => sum + rowIds.length, 0);
+            if (runs.length > 0) await follow(tx, runs);
+          },
+          { byIndex: true },
+        );
       } catch (error) {
         if (rows === 0 || isDatabaseDown(error)) throw error;
         await followEach();
