@@ -67,10 +67,24 @@ const ended = (f: string) => `(${f}.not_before is null or ${f}.not_before <= $2)
   select 1 from finished_runs p where p.check_id = ${f}.check_id and p.id < ${f}.id and p.not_before > $2) and not exists (
   select 1 from jobs j where j.check_id = ${f}.check_id and j.run_id = ${f}.run_id and j.state <> 'abandoned')`;
 
-/** Whether there are runs that have finished at all locations, also if another replica has locked them. */
-export async function isAnyRunFinished(db: Queryable, now: Date): Promise<boolean> {
-  const rows = await db.query(`select 1 from finished_runs f where ${ended('f')} limit $1`, [1, now]);
+/** Whether there is a row after `after` of a run that has finished at all locations, also if another replica has locked it. */
+export async function isAnyRunFinished(
+  db: Queryable,
+  { after, now }: { after: number; now: Date },
+): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from finished_runs f where f.id > $1 and ${ended('f')} order by f.id limit 1`,
+    [after, now],
+  );
   return rows.length > 0;
+}
+
+/** The last row that was queued, whether it is still there or not. Those that are queued later have higher numbers. */
+export async function lastQueuedRun(db: Queryable): Promise<number> {
+  const rows = await db.query<{ last: number }>(
+    'select case when is_called then last_value else 0 end as last from finished_runs_id_seq',
+  );
+  return rows[0]?.last ?? 0;
 }
 
 /**

@@ -5,12 +5,14 @@ import { isDatabaseDown } from '../db/trouble.ts';
 import {
   forgetFinishedRuns,
   isAnyRunFinished,
+  lastQueuedRun,
   lockFinishedRuns,
   postponeFinishedRuns,
   type FinishedRun,
   type LockedRun,
 } from './finished-run-statements.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
+import { createLooks } from '../engine/looks.ts';
 import { lookingFirst } from '../engine/looking-first.ts';
 
 /**
@@ -74,26 +76,35 @@ export function createFinishedRuns(options: {
     }
   }
 
-  const followSome = lookingFirst(
-    () => isAnyRunFinished(db, new Date(now())),
-    async () => {
-      let rows = 0;
-      try {
-        await db.tx(
-          async (tx) => {
-            const runs = await take(tx, batch);
-            rows = runs.reduce((sum, { rowIds }) => sum + rowIds.length, 0);
-            if (runs.length > 0) await follow(tx, runs);
-          },
-          { byIndex: true },
-        );
-      } catch (error) {
-        if (rows === 0 || isDatabaseDown(error)) throw error;
-        await followEach();
-      }
-      return rows;
-    },
-  );
+  const looks = createLooks(now);
+  /** Rows up to here had been queued at the full look before the last one. */
+  let seen = 0;
+  let queued = 0;
+  /** One that is queued by a transaction that takes longer than that, or that waits for other locations, is found by a full look. */
+  async function isAny(): Promise<boolean> {
+    if (!looks.isFull()) return isAnyRunFinished(db, { after: seen, now: new Date(now()) });
+    const last = await lastQueuedRun(db);
+    [seen, queued] = [queued, last];
+    return isAnyRunFinished(db, { after: 0, now: new Date(now()) });
+  }
+
+  const followSome = lookingFirst(isAny, async () => {
+    let rows = 0;
+    try {
+      await db.tx(
+        async (tx) => {
+          const runs = await take(tx, batch);
+          rows = runs.reduce((sum, { rowIds }) => sum + rowIds.length, 0);
+          if (runs.length > 0) await follow(tx, runs);
+        },
+        { byIndex: true },
+      );
+    } catch (error) {
+      if (rows === 0 || isDatabaseDown(error)) throw error;
+      await followEach();
+    }
+    return rows;
+  });
   return createLoop({
     name: 'finished runs',
     log,

@@ -77,11 +77,12 @@ export async function findRunByHolders(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** When the next check is due; null when none is. */
-export async function earliestDue(db: Queryable): Promise<Date | null> {
+/** When the next check is due, of those that are due after `after`; null when none is. */
+export async function earliestDue(db: Queryable, after: Date): Promise<Date | null> {
   const rows = await db.query<{ due: Date | null }>(
     `select min(next_due_at) as due from checks
-     where activated and next_due_at is not null and check_type not in ${runByService} and not ${isHeld('checks')}`,
+     where activated and next_due_at > $1 and check_type not in ${runByService} and not ${isHeld('checks')}`,
+    [after],
   );
   return rows[0]?.due ?? null;
 }

@@ -20,6 +20,7 @@ import { uuidv7 } from '../engine/ids.ts';
 import { createFindPauses, withoutPauses, type FindPauses } from '../maintenance/pauses.ts';
 import { createClockWatch } from '../engine/clock-watch.ts';
 import { createLoop } from '../engine/loop.ts';
+import { createLooks } from '../engine/looks.ts';
 import type { Missed } from './fold-missed.ts';
 import { splitRun } from '../checks/schedule/split-run.ts';
 import { createBeat } from './service-beat.ts';
@@ -58,6 +59,9 @@ const longestSleepMs = 1_000;
  */
 const shortestSleepMs = 100;
 
+/** Checks that are overdue by more are not found by every look. */
+const overdueMs = 60_000;
+
 /** Creates the scheduler. `now` is milliseconds since the epoch. */
 export function createScheduler({ db, now, adopted = () => 0, log, random }: SchedulerDeps): Scheduler {
   const partitions = createPartitions(db);
@@ -75,6 +79,14 @@ export function createScheduler({ db, now, adopted = () => 0, log, random }: Sch
     },
   });
 
+  const looks = createLooks(now);
+  const findNext = async (at: number): Promise<Date | null> => {
+    const next = await earliestDue(db, new Date(looks.isFull() ? 0 : at - overdueMs));
+    // Others may be overdue even longer.
+    if (next !== null && next.getTime() <= at) looks.again();
+    return next;
+  };
+
   const restMs = (next: Date | null): number => {
     const untilNext = next === null ? longestSleepMs : next.getTime() - now();
     return Math.min(longestSleepMs - random() * 100, Math.max(shortestSleepMs, untilNext));
@@ -85,12 +97,12 @@ export function createScheduler({ db, now, adopted = () => 0, log, random }: Sch
       // The moment that the watch has repaired for: a jump that the clock adopts after it must not make missed runs.
       const at = await watchClock();
       // Where agents hold the checks, nothing is due here, and a transaction takes more round trips than a look.
-      const next = await earliestDue(db);
+      const next = await findNext(at);
       if (next === null || next.getTime() > at) return restMs(next);
       const made = await partitions.withDays(() =>
         db.tx((tx) => makeRuns(tx, { now: at, partitions, findPauses })),
       );
-      if (made < batch) return restMs(await earliestDue(db));
+      if (made < batch) return restMs(await findNext(at));
     }
   }
 
@@ -105,6 +117,7 @@ export function createScheduler({ db, now, adopted = () => 0, log, random }: Sch
       await Promise.all([beats, due, sweep].map((loop) => loop.stop()));
     },
     tick: async () => {
+      looks.again();
       await due.tick();
       await sweep.tick();
     },

@@ -255,5 +255,41 @@ describe.each(databases)('late results: $name', (database) => {
       expect(raised).toEqual([{ type: 'ALERT_FAILURE' }, { type: 'ALERT_RECOVERY' }]);
       await background.stop();
     });
+
+    it('follows a run also if its row was committed after later ones had been followed', async () => {
+      const { agent, jobs } = await setUp(3);
+      const { db } = bench;
+      const followed: string[] = [];
+      const finished = createFinishedRuns({
+        db,
+        followers: [(_tx, runs) => Promise.resolve(void followed.push(...runs.map(({ runId }) => runId)))],
+        now: clock.now,
+        log: silent,
+      });
+      const [one, two, three] = jobs;
+      if (one === undefined || two === undefined || three === undefined) throw new Error('no jobs');
+      await agent.report(lateResult(one));
+      const [late] = await db.query<{ row: object }>('select to_jsonb(f) as row from finished_runs f');
+      await db.query('delete from finished_runs');
+      // Twice, so that its number is one that had been given out long ago.
+      for (const job of [two, three]) {
+        await agent.report(lateResult(job));
+        for (let looks = 0; looks < 4; looks++) {
+          clock.advance(6_000);
+          await finished.tick();
+        }
+      }
+      expect(followed).toHaveLength(2);
+      await db.query(
+        `insert into finished_runs overriding system value
+         select * from jsonb_populate_record(null::finished_runs, $1::jsonb)`,
+        [JSON.stringify(late?.row)],
+      );
+      await finished.tick();
+      expect(followed).toHaveLength(2);
+      clock.advance(6_000);
+      await finished.tick();
+      expect(followed).toHaveLength(3);
+    });
   });
 });
