@@ -154,6 +154,13 @@ export function figuresOf(
   }
   // Each check is due once per full interval.
   const expected = Math.round(((to - from) / periodMs) * ids.length);
+  // What became of those that no result is stored of; the others were never begun.
+  for (const { checkId, dueAt, startedAt, outcome } of runs) {
+    if (dueAt < from || dueAt >= to || seen.has(`${checkId} ${dueAt}`)) continue;
+    console.log(
+      `  lost: due ${new Date(dueAt).toISOString()}, ${(dueAt - from) / 1000} s after the beginning, begun ${startedAt - dueAt} ms later, outcome ${outcome ?? 'not reported'}`,
+    );
+  }
   const doubled = [...seen.values()].filter((times) => times > 1).length;
   return {
     expected,

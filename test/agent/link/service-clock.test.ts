@@ -92,3 +92,17 @@ test('a hello that is slow does not make a good estimate worse', () => {
   clock.begin(call(10_000, 22_000, 22_000));
   expect(errorOf(clock)).toBe(before);
 });
+
+test('calls that are slow on their way there and on their way back leave half of the difference between the two', () => {
+  const clock = createHeardClock();
+  clock.begin(call(0, 20, 300));
+  expect(errorOf(clock)).toBeLessThan(-100);
+  // Each has one quick way.
+  clock.correct(call(1_000, 1_012, 1_080));
+  clock.correct(call(2_000, 2_090, 2_102));
+  expect(Math.abs(errorOf(clock))).toBeLessThanOrEqual(1);
+  // What is known is not given up for a long poll, nor for one call that is quick on one way only.
+  clock.correct(call(3_000, 12_000, 12_014));
+  clock.correct(call(13_000, 13_013, 13_500));
+  expect(Math.abs(errorOf(clock))).toBeLessThanOrEqual(1);
+});
