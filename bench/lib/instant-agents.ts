@@ -101,8 +101,13 @@ async function sends(agent: OneAgent): Promise<void> {
     const results: object[] = [];
     for (const check of isSending ? own.values() : []) {
       const dueAt = lastDue(check, now);
-      if (dueAt <= check.reported || now - dueAt > promptMs) continue;
+      if (dueAt <= check.reported) continue;
+      const isFirst = check.reported === 0;
       check.reported = dueAt;
+      if (now - dueAt > promptMs) {
+        if (!isFirst) figures.others += 1;
+        continue;
+      }
       const { checkId, holder, locationId, runLocation } = check;
       const job = { jobId: scheduledJobId(checkId, locationId, dueAt), leaseToken: holder, checkId };
       const rest = { runId: '', sequenceId: randomUUID(), checkType: 'URL', attempt: 1, runLocation };
@@ -118,6 +123,7 @@ async function sends(agent: OneAgent): Promise<void> {
       agentId: agent.id,
       results,
     }).catch(() => null);
+    if (answer === null) figures.others += results.length;
     for (const { outcome } of answer?.items ?? []) figures[outcome === 'stored' ? 'stored' : 'others'] += 1;
   }
 }

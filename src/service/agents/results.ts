@@ -100,13 +100,10 @@ async function storeChunk(
     // A transaction may be repeated: the last one counts.
     let fresh: FreshlyStored = { bases: [], hours: [] };
     const answers = await deps.partitions.withDays(() =>
-      deps.db.tx(
-        (tx) => {
-          fresh = { bases: [], hours: [] };
-          return storeInTransaction(tx, deps, from, { all: chunk, fresh });
-        },
-        { byIndex: true },
-      ),
+      deps.db.tx((tx) => {
+        fresh = { bases: [], hours: [] };
+        return storeInTransaction(tx, deps, from, { all: chunk, fresh });
+      }),
     );
     deps.known.bases.areStored(fresh.bases, deps.now());
     deps.known.hours.areStored(fresh.hours);

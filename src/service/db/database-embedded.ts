@@ -6,14 +6,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FatalError, toError } from '../../errors.ts';
 import { remedyForFolder } from '../../config/folder-remedy.ts';
-import {
-  checkChannel,
-  databaseUnusable,
-  findByIndex,
-  valueParsers,
-  type DatabaseOptions,
-  type Db,
-} from './database.ts';
+import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, type Db } from './database.ts';
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 import { codeOf } from '../../system-errors.ts';
@@ -125,7 +118,7 @@ function embeddedDb(
     onBroken: (error: Error) => void;
   },
 ): Db {
-  const lasting: Lasting = { frequent: createFrequentStatements(), known: new Set() };
+  const lasting: Lasting = { frequent: createFrequentStatements(), known: new Set(), plans: 0 };
   let closing: Promise<void> | null = null;
   let isBroken = false;
   // The engine runs one statement at a time. A statement begins when it is called or when the previous one has
@@ -189,11 +182,10 @@ function embeddedDb(
         return engine._runExclusiveTransaction(() => engine.runExclusive(run));
       },
     }),
-    tx: (fn, { byIndex = false } = {}) =>
+    tx: (fn) =>
       engine.transaction(async (transaction) => {
         const prepared = nothingPrepared();
         try {
-          if (byIndex) await transaction.exec(findByIndex);
           return await fn(within(transaction, prepared));
         } finally {
           await engine.runExclusive(() => closePrepared(engine, prepared));

@@ -2,8 +2,6 @@ import pg from 'pg';
 import type { Secret } from '../../secrets/secret.ts';
 import { toError } from '../../errors.ts';
 import {
-  findByIndex,
-  type TransactionOptions,
   checkChannel,
   databaseUnusable,
   sqlState,
@@ -89,6 +87,8 @@ function serverDb(
 ): Db {
   const listening = createListening(settings, options.log);
   const frequent = createFrequentStatements();
+  /** The plans that each connection has; see `plansOf`. */
+  const plansOf = new WeakMap<pg.PoolClient, number>();
   let closing: Promise<void> | null = null;
 
   async function timed<T>(sql: string, run: () => Promise<T>): Promise<T> {
@@ -112,9 +112,11 @@ function serverDb(
       name: string | undefined,
     ): Promise<Row[]> => {
       const values = [...params];
+      const started = performance.now();
       const result = await timed(text, () =>
         target.query(name === undefined ? { text, values } : { name, text, values }),
       );
+      if (name !== undefined) frequent.took(performance.now() - started);
       return result.rows as Row[]; // the caller names the row type of its own SQL
     };
     const query = <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> => {
@@ -133,7 +135,7 @@ function serverDb(
     };
   }
 
-  async function once<T>(fn: (db: Db) => Promise<T>, { byIndex = false }: TransactionOptions): Promise<T> {
+  async function once<T>(fn: (db: Db) => Promise<T>): Promise<T> {
     const client = await pool.connect().catch((error: unknown) => {
       throw classified(error);
     });
@@ -141,9 +143,12 @@ function serverDb(
     const onError = (error: Error) => (broken = error);
     client.on('error', onError);
     try {
-      await client.query(byIndex ? `begin; ${findByIndex}` : 'begin').catch((error: unknown) => {
+      const plans = frequent.plansOf();
+      const isPlanned = (plansOf.get(client) ?? 0) === plans;
+      await client.query(isPlanned ? 'begin' : 'discard plans; begin').catch((error: unknown) => {
         throw classified(error);
       });
+      plansOf.set(client, plans);
       const db: Db = {
         kind: 'server',
         ...statements(client, new Set()),
@@ -169,11 +174,11 @@ function serverDb(
   return {
     kind: 'server',
     ...statements(pool),
-    tx: async (fn, how = {}) => {
+    tx: async (fn) => {
       const started = performance.now();
       for (let tries = 1; ; tries++) {
         try {
-          return await once(fn, how);
+          return await once(fn);
         } catch (error) {
           // Before `commit` is sent, a broken connection has rolled back for certain.
           const isLost = isConnectionLost(error) && performance.now() - started < lostRetryMs;

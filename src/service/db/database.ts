@@ -22,7 +22,7 @@ export type Db = {
    * `fn` runs again, so it must have no other effects. When this resolves, the transaction is committed. When it throws
    * CommitUnknown (`trouble.ts`), it may be committed; any other error means that it is rolled back.
    */
-  tx<T>(fn: (db: Db) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  tx<T>(fn: (db: Db) => Promise<T>): Promise<T>;
   /**
    * Notifications are hints: one that is sent while the connection is being re-established is lost. `onGap` is called
    * after each time that some may have been lost. Not within a transaction.
@@ -34,17 +34,6 @@ export type Db = {
   /** Results that are not in the database; absent = there are none. */
   readonly filedResults?: FiledResults;
 };
-
-export type TransactionOptions = {
-  /**
-   * Rows are found by an index wherever there is one. For transactions whose statements name the rows that they want: plans are
-   * kept, and one that was made while a table was empty reads all of the table, however large it has grown.
-   */
-  byIndex?: boolean;
-};
-
-/** The statement for `byIndex`; it ends with the transaction. */
-export const findByIndex = 'set local enable_seqscan = off';
 
 /** What a statement needs: the database, or a transaction on it. */
 export type Queryable = Pick<Db, 'query' | 'filedResults'>;

@@ -16,7 +16,7 @@ const mostPrepared = 50;
 export type Prepared = { uses: Map<string, number>; names: Map<string, string>; seen: Set<string> };
 
 /** Statements that stay prepared: which are frequent, and which the engine has. */
-export type Lasting = { frequent: FrequentStatements; known: Set<string> };
+export type Lasting = { frequent: FrequentStatements; known: Set<string>; plans: number };
 
 export const nothingPrepared = (): Prepared => ({ uses: new Map(), names: new Map(), seen: new Set() });
 
@@ -42,6 +42,11 @@ export async function runStatement<Row>(
   const isKnown = lastingName === undefined ? ofTransaction !== undefined : lasting.known.has(name);
   // A statement that failed may have left its name behind.
   const isFresh = isKnown || lastingName === undefined;
+  const plans = lasting.frequent.plansOf();
+  if (lasting.plans !== plans) {
+    lasting.plans = plans;
+    await engine.execProtocolStream(serialize.query('discard plans'), { syncToFs: false });
+  }
   const message = Buffer.concat([
     ...(isFresh ? [] : [serialize.close({ type: 'S', name })]),
     ...(isKnown ? [] : [serialize.parse({ text: sql, name })]),
@@ -50,10 +55,12 @@ export async function runStatement<Row>(
     serialize.execute({}),
     serialize.sync(),
   ]);
+  const started = performance.now();
   const answers = await engine.execProtocolStream(message, { syncToFs: false }).catch((error: unknown) => {
     lasting.frequent.isUnprepared(error, sql);
     throw error;
   });
+  if (lastingName !== undefined) lasting.frequent.took(performance.now() - started);
   if (lastingName !== undefined) lasting.known.add(lastingName);
   else if (name !== '') prepared?.names.set(sql, name);
   const [result] = parse.parseResults(answers, engine.parsers);

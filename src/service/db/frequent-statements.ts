@@ -14,6 +14,10 @@ export type FrequentStatements = {
   nameOf: (sql: string, seen?: Set<string>) => string | undefined;
   /** Whether a statement with a name failed because of its preparation. It has no name any more, and can be repeated. */
   isUnprepared: (error: unknown, sql: string) => boolean;
+  /** Notes how long a prepared statement took, in milliseconds. */
+  took: (milliseconds: number) => void;
+  /** Changes when plans that were made before are to be given up. */
+  plansOf: () => number;
 };
 
 /** So many uses within this time make a statement frequent. */
@@ -23,6 +27,14 @@ const withinMs = 60_000;
 const mostPrepared = 100;
 /** Texts that are counted at a time. */
 const mostCounted = 1_000;
+
+/**
+ * A plan is made for tables as they are, and kept until the database has examined them anew. One that was made while a table was
+ * empty reads all of it, after an outage for each of thousands of results. So plans are made again when a statement takes this long.
+ */
+const slowMs = 20;
+/** At most so often: to plan all statements takes a connection some ten milliseconds. */
+const betweenPlansMs = 15_000;
 
 /** invalid_sql_statement_name and duplicate_prepared_statement: a pooler uses several connections for one of ours. */
 const poolerStates = ['26000', '42P05'];
@@ -35,6 +47,8 @@ export function createFrequentStatements(now: () => number = () => performance.n
   let counts = new Map<string, number>();
   let since = now();
   let isOff = false;
+  let plans = 0;
+  let plannedAt = -Infinity;
 
   return {
     nameOf: (sql, seen) => {
@@ -65,6 +79,12 @@ export function createFrequentStatements(now: () => number = () => performance.n
       } else return false;
       return true;
     },
+    took: (milliseconds) => {
+      if (milliseconds < slowMs || now() - plannedAt < betweenPlansMs) return;
+      plannedAt = now();
+      plans += 1;
+    },
+    plansOf: () => plans,
   };
 }
 

@@ -29,7 +29,7 @@ export function withFiledResults(db: Db, filedResults: FiledResults): Db {
     kind: db.kind,
     query: (sql, params) => db.query(sql, params),
     exec: (sql) => db.exec(sql),
-    tx: (fn, how) => db.tx((tx) => fn(withFiledResults(tx, inTransaction(filedResults))), how),
+    tx: (fn) => db.tx((tx) => fn(withFiledResults(tx, inTransaction(filedResults)))),
     listen: (channel, fn, onGap) => db.listen(channel, fn, onGap),
     notify: (channel, payload) => db.notify(channel, payload),
     close: () => db.close(),

@@ -3,8 +3,11 @@
  * that is open for long prevents: a look from the beginning passes all of them each time. So most looks begin where work is new.
  */
 export type Looks = {
-  /** Whether this look begins at the beginning: the first one, one every five seconds, and the one after `again`. */
-  isFull: () => boolean;
+  /**
+   * Looks. `isFull` = from the beginning: the first one, one every five seconds, and the one after `again` or after a full one that
+   * failed.
+   */
+  look: <T>(run: (isFull: boolean) => Promise<T>) => Promise<T>;
   /** The next look is a full one. */
   again: () => void;
 };
@@ -15,11 +18,16 @@ const betweenFullMs = 5_000;
 export function createLooks(now: () => number): Looks {
   let fullAt = -Infinity;
   return {
-    isFull: () => {
+    look: async (run) => {
       const at = now();
-      if (Math.abs(at - fullAt) < betweenFullMs) return false;
-      fullAt = at;
-      return true;
+      const isFull = Math.abs(at - fullAt) >= betweenFullMs;
+      if (isFull) fullAt = at;
+      try {
+        return await run(isFull);
+      } catch (error) {
+        if (isFull) fullAt = -Infinity;
+        throw error;
+      }
     },
     again: () => {
       fullAt = -Infinity;

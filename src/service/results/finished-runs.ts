@@ -80,25 +80,25 @@ export function createFinishedRuns(options: {
   /** Rows up to here had been queued at the full look before the last one. */
   let seen = 0;
   let queued = 0;
-  /** One that is queued by a transaction that takes longer than that, or that waits for other locations, is found by a full look. */
-  async function isAny(): Promise<boolean> {
-    if (!looks.isFull()) return isAnyRunFinished(db, { after: seen, now: new Date(now()) });
-    const last = await lastQueuedRun(db);
-    [seen, queued] = [queued, last];
-    return isAnyRunFinished(db, { after: 0, now: new Date(now()) });
-  }
+  /** A row that a transaction adds for longer than that, or one that waits for other locations, is found by a full look. */
+  const isAny = () =>
+    looks.look(async (isFull) => {
+      if (!isFull) return isAnyRunFinished(db, { after: seen, now: new Date(now()) });
+      const last = await lastQueuedRun(db);
+      const found = await isAnyRunFinished(db, { after: 0, now: new Date(now()) });
+      // A database that was restored counts from an earlier number.
+      [seen, queued] = [last < queued ? 0 : queued, last];
+      return found;
+    });
 
   const followSome = lookingFirst(isAny, async () => {
     let rows = 0;
     try {
-      await db.tx(
-        async (tx) => {
-          const runs = await take(tx, batch);
-          rows = runs.reduce((sum, { rowIds }) => sum + rowIds.length, 0);
-          if (runs.length > 0) await follow(tx, runs);
-        },
-        { byIndex: true },
-      );
+      await db.tx(async (tx) => {
+        const runs = await take(tx, batch);
+        rows = runs.reduce((sum, { rowIds }) => sum + rowIds.length, 0);
+        if (runs.length > 0) await follow(tx, runs);
+      });
     } catch (error) {
       if (rows === 0 || isDatabaseDown(error)) throw error;
       await followEach();

@@ -81,7 +81,7 @@ export function createScheduler({ db, now, adopted = () => 0, log, random }: Sch
 
   const looks = createLooks(now);
   const findNext = async (at: number): Promise<Date | null> => {
-    const next = await earliestDue(db, new Date(looks.isFull() ? 0 : at - overdueMs));
+    const next = await looks.look((isFull) => earliestDue(db, new Date(isFull ? 0 : at - overdueMs)));
     // Others may be overdue even longer.
     if (next !== null && next.getTime() <= at) looks.again();
     return next;

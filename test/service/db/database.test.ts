@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lockDatabase } from '../../../src/service/db/database-lock.ts';
-import { sqlState, type Db, type Queryable } from '../../../src/service/db/database.ts';
+import { sqlState, type Db } from '../../../src/service/db/database.ts';
 import { openDatabase } from '../../../src/service/db/open-database.ts';
 import { migrate } from '../../../src/service/db/migrate.ts';
 import { Secret } from '../../../src/secrets/secret.ts';
@@ -130,17 +130,6 @@ describe.each(databases)('database: $name', (database) => {
       expect(sqlState(await failing.catch((thrown: unknown) => thrown))).toBe('22P02');
       expect(await db.query('select count(*) from repeated')).toEqual([{ count: 40 }]);
       expect(await db.query('select count(*) from pg_prepared_statements')).toEqual([{ count: 0 }]);
-    });
-
-    it('looks rows up by an index in a transaction that wants that, also in a table that was empty when it was examined', async () => {
-      await db.exec('create table looked_up (id integer primary key, name text)');
-      await db.exec('analyze looked_up');
-      const plan = (on: Queryable) =>
-        on.query<{ 'QUERY PLAN': string }>('explain select name from looked_up where id = 7');
-      const scans = async (on: Queryable) => (await plan(on)).map((row) => row['QUERY PLAN']).join('\n');
-      expect(await db.tx(scans, { byIndex: true })).toMatch(/Index Scan/);
-      expect(await db.tx(scans)).toMatch(/Seq Scan/);
-      expect(await scans(db)).toMatch(/Seq Scan/);
     });
 
     it('rolls a failed transaction back, and names the error by its SQLSTATE', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Db } from '../../../src/service/db/database.ts';
+import type { Db, Queryable } from '../../../src/service/db/database.ts';
 import { createFrequentStatements } from '../../../src/service/db/frequent-statements.ts';
 import { databases } from '../../helpers/service/database.ts';
 
@@ -39,6 +39,19 @@ describe('which statements are prepared', () => {
   });
 });
 
+it('gives plans up after a slow statement, at most four times a minute', () => {
+  let time = 0;
+  const frequent = createFrequentStatements(() => time);
+  const after = (ms: number, took: number) => {
+    time += ms;
+    frequent.took(took);
+    return frequent.plansOf();
+  };
+  expect([after(0, 19), after(0, 20), after(14_000, 900), after(1_000, 19), after(0, 21)]).toEqual([
+    0, 1, 1, 1, 2,
+  ]);
+});
+
 describe.each(databases)('prepared statements: $name', (database) => {
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
     let db: Db;
@@ -54,6 +67,30 @@ describe.each(databases)('prepared statements: $name', (database) => {
       );
       return rows.length;
     };
+
+    it('are planned again once one is slow: their tables may have been empty before', async () => {
+      await db.exec('create table grown (id integer primary key, name text)');
+      if (db.kind === 'server') await db.exec('alter table grown set (autovacuum_enabled = false)');
+      await db.exec('analyze grown');
+      const often = async (run: () => Promise<unknown>) => {
+        for (let uses = 0; uses < 40; uses++) await run();
+      };
+      const find = (on: Queryable) => on.query('select name from grown where id = $1', [7]);
+      await often(() => db.tx(find));
+      await db.exec("insert into grown select n, 'name' from generate_series(1, 20000) as n");
+      const plan = () =>
+        db.tx(async (tx) => {
+          const [known] = await tx.query<{ name: string }>(
+            `select name from pg_prepared_statements where statement like '%from grown where%' and name like 'frequent_%'`,
+          );
+          const rows = await tx.query<{ 'QUERY PLAN': string }>(`explain execute ${known?.name}(7)`);
+          return rows.map((row) => row['QUERY PLAN']).join('\n');
+        });
+      expect(await plan()).toMatch(/Seq Scan/);
+      await often(() => db.query('select pg_sleep($1)', [0.03]));
+      await db.tx(find);
+      expect(await plan()).toMatch(/Index Scan/);
+    });
 
     it('keeps one that is repeated, with the values of each use', async () => {
       for (let id = 0; id < often; id++) {
