@@ -1,10 +1,12 @@
-import { nextDue } from '../../protocol/schedule.ts';
+import { nextDue, type Schedule } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { maxCompared } from '../scheduling/gaps.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
 import type { Diff } from './diff.ts';
 import { formerHoldings, type FormerHolding } from './former-holdings.ts';
+import { formerScheduleOf, keepFormerSchedules } from './former-schedules.ts';
+import { handedOutSchedule, isRescheduled } from './handed-out-schedule.ts';
 import {
   dropChecks,
   keepChecks,
@@ -69,6 +71,35 @@ export async function applyDiff(
     tx,
     [...diff.given, ...same].map(({ checkId }) => checkId),
   );
+  const momentOf = (checkId: string) => moments.get(checkId) ?? facts.get(checkId)?.nextDueAt ?? null;
+  // An edit sets the first moment of the schedule. Without one, a replica of an earlier release has handed the edit out already.
+  const isEdited = (holding: Holding) => {
+    const check = facts.get(holding.checkId);
+    return check !== undefined && momentOf(check.id) !== null && isRescheduled(holding, check);
+  };
+  const formerOf = (holding: Holding) => {
+    const check = facts.get(holding.checkId);
+    const moment = momentOf(holding.checkId);
+    if (check === undefined || moment === null) return [];
+    return [formerScheduleOf(holding, byId.get(holding.agentId), { check, moment, at })];
+  };
+  await keepFormerSchedules(tx, {
+    accountId,
+    rows: [
+      // Also if the check is to be run at once, by the same schedule.
+      ...same.filter(({ intervalSeconds }) => intervalSeconds !== null).flatMap(formerOf),
+      ...diff.given.flatMap(({ from }) => (from !== null && isEdited(from) ? formerOf(from) : [])),
+      ...diff.dropped.filter(isEdited).flatMap(formerOf),
+      ...[...returned.values()].flatMap((former) => {
+        const { checkId, agentId, locationId } = former;
+        const check = facts.get(checkId);
+        if (check === undefined || !isRescheduled(former, check)) return [];
+        const schedule = handedOutSchedule(former, check);
+        const owedFrom = stillOwed(former, byId.get(agentId), schedule);
+        return [{ ...schedule, checkId, agentId, locationId, owedFrom, owedTo: former.droppedAt.getTime() }];
+      }),
+    ],
+  });
   await keepChecks(tx, {
     accountId,
     rev,
@@ -77,10 +108,12 @@ export async function applyDiff(
       ...diff.given.flatMap(({ checkId, agentId, locationId, from }) => {
         const check = facts.get(checkId);
         if (check === undefined) return [];
-        const owed = from === null ? null : owedOf(from, check);
+        const owed = from === null || isEdited(from) ? null : owedOf(from, check);
         const next = owed ?? moments.get(checkId)?.getTime() ?? nextDue(check, at);
         // It has held the check before, and has not reported all runs of that time. Its row is about to be replaced.
-        const owedFrom = Math.min(next, stillOwed(returned.get(checkId), byId.get(agentId), check));
+        const former = returned.get(checkId);
+        const isSame = former !== undefined && !isRescheduled(former, check);
+        const owedFrom = isSame ? Math.min(next, stillOwed(former, byId.get(agentId), check)) : next;
         return [{ checkId, agentId, locationId, owedFrom: new Date(owedFrom) }];
       }),
       // An edited check that stays where it is. If its schedule was edited, a moment was set, which the holder must know.
@@ -101,7 +134,9 @@ export async function applyDiff(
       if (check === undefined) return [];
       const { locationId, agentId } = holding;
       const slug = byId.get(agentId)?.slug ?? '';
-      return [{ check, locationId, slug, owed: owedOf(holding, check) }];
+      // The scheduler has its moment already.
+      const owed = isEdited(holding) ? null : owedOf(holding, check);
+      return [{ check, locationId, slug, owed }];
     }),
   });
   return [
@@ -114,14 +149,10 @@ export async function applyDiff(
 }
 
 /** The first moment that an agent owes of the time when it held the check before; Infinity = it has reported them all. */
-function stillOwed(
-  former: FormerHolding | undefined,
-  agent: KeepingAgent | undefined,
-  check: CheckFacts,
-): number {
+function stillOwed(former: FormerHolding, agent: KeepingAgent | undefined, schedule: Schedule): number {
   const reportedTo = agent?.reportedTo ?? null;
-  if (former === undefined || (reportedTo !== null && former.droppedAt <= reportedTo)) return Infinity;
+  if (reportedTo !== null && former.droppedAt <= reportedTo) return Infinity;
   const owed = former.owedFrom.getTime();
-  const first = reportedTo === null ? owed : Math.max(owed, nextDue(check, reportedTo.getTime()));
+  const first = reportedTo === null ? owed : Math.max(owed, nextDue(schedule, reportedTo.getTime()));
   return first <= former.droppedAt.getTime() ? first : Infinity;
 }

@@ -9,10 +9,11 @@ import { findAway } from '../scheduling/service-beat.ts';
 import { applyDiff } from './apply-diff.ts';
 import { withOwnPlaces } from './hand-out.ts';
 import { diffOf } from './diff.ts';
+import { deleteDropped } from './former-holdings.ts';
+import { settleFormerSchedules } from './former-schedules.ts';
 import { markStalePauses } from './pauses.ts';
 import {
   accountsToHandOut,
-  deleteDropped,
   endKeeping,
   forgetRefusals,
   holdings,
@@ -59,7 +60,7 @@ export type KeeperDeps = {
 
 /** Creates the loop. `wake` makes it look at once. */
 export function createKeeper(deps: KeeperDeps): Loop {
-  const { db, now, log } = deps;
+  const { db, now, log, partitions } = deps;
   let wake: (() => void) | null = null;
   let isWoken = false;
   let stopListening: (() => Promise<void>) | null = null;
@@ -80,22 +81,27 @@ export function createKeeper(deps: KeeperDeps): Loop {
     availableSince = Math.min(availableSince ?? Infinity, at);
     const since = Math.max(availableSince, away === null || away.to > at ? -Infinity : away.to);
     const mayEnd = at - since >= protocolLimits.leaseSeconds * 1000;
+    let isHandedOut = false;
     for (;;) {
       const accounts = await accountsToHandOut(db, {
         now: new Date(at),
         since: new Date(at - fullEveryMs),
         limit: accountsAtOnce,
       });
+      isHandedOut ||= accounts.length > 0;
       let more = false;
       for (const accountId of accounts) more = (await handOut(deps, { accountId, at, mayEnd })) || more;
       if (!more) break;
     }
-    if (at - cleanedAt < hourMs) return;
-    cleanedAt = at;
-    await deleteDropped(db, new Date(at - formerMs));
-    await markStalePauses(db, at);
-    await requeueForgottenJobs(db, { now: at, since });
-    await refreshBehind(db, new Date(at - dayMs));
+    const mustClean = at - cleanedAt >= hourMs;
+    if (mustClean) {
+      cleanedAt = at;
+      await deleteDropped(db, new Date(at - formerMs));
+      await markStalePauses(db, at);
+      await requeueForgottenJobs(db, { now: at, since });
+      await refreshBehind(db, new Date(at - dayMs));
+    }
+    if (isHandedOut || mustClean) await settleFormerSchedules({ db, now: at, partitions }, at - formerMs);
   }
 
   const waitForChange = () =>

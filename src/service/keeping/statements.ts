@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import type { HandedOut } from './handed-out-schedule.ts';
 import { uptimeLaneTypes } from './types.ts';
 import { checksWithGroups, effectiveRuntimeId, effectiveSlugs } from '../checks/storage/effective-checks.ts';
 
@@ -184,7 +185,7 @@ export async function keepableChecks(
   );
 }
 
-export type Holding = {
+export type Holding = HandedOut & {
   checkId: string;
   agentId: string;
   locationId: string;
@@ -199,7 +200,8 @@ export async function holdings(
   { accountId, ids }: { accountId: string; ids: readonly string[] | null },
 ): Promise<Holding[]> {
   const rows = await tx.query<Omit<Holding, 'cursor'> & { rev: number }>(
-    `select check_id as "checkId", agent_id as "agentId", location_id as "locationId", owed_from as "owedFrom", rev
+    `select check_id as "checkId", agent_id as "agentId", location_id as "locationId", owed_from as "owedFrom", rev,
+       interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds"
      from kept_checks where account_id = $1 and dropped_at is null
        and ($2::uuid[] is null or check_id = any($2::uuid[])) order by check_id`,
     [accountId, ids === null ? null : [...ids]],
@@ -233,10 +235,12 @@ export async function keepChecks(
 ): Promise<void> {
   if (rows.length === 0) return;
   await tx.query(
-    `insert into kept_checks (check_id, agent_id, account_id, location_id, owed_from, rev, epoch)
-     select r."checkId", r."agentId", $1, r."locationId", r."owedFrom", $2, $3
+    `insert into kept_checks (check_id, agent_id, account_id, location_id, owed_from, rev, epoch, interval_seconds, offset_seconds)
+     select r."checkId", r."agentId", $1, r."locationId", r."owedFrom", $2, $3, c.interval_seconds, c.offset_seconds
      from jsonb_to_recordset($4::jsonb) as r ("checkId" uuid, "agentId" uuid, "locationId" uuid, "owedFrom" timestamptz)
+       left join checks c on c.id = r."checkId"
      on conflict (check_id, agent_id) do update set location_id = excluded.location_id, owed_from = excluded.owed_from,
+       interval_seconds = excluded.interval_seconds, offset_seconds = excluded.offset_seconds,
        rev = excluded.rev, epoch = excluded.epoch, dropped_at = null, is_refused = false, pauses_until = null`,
     [accountId, rev, epoch, JSON.stringify(rows)],
   );
@@ -286,9 +290,4 @@ export async function giveToScheduler(
      where c.id = item.id and c.next_due_at is null`,
     [checks.map(({ id }) => id), checks.map(({ nextDueAt }) => nextDueAt)],
   );
-}
-
-/** Deletes rows of checks that were taken from their holders before `before`: no result of theirs is expected any more. */
-export async function deleteDropped(db: Queryable, before: Date): Promise<void> {
-  await db.query('delete from kept_checks where dropped_at < $1 and not is_refused', [before]);
 }

@@ -1,10 +1,11 @@
 import { planRuns } from '../../protocol/plan-runs.ts';
-import { lastDue, nextDue, scheduledJobId } from '../../protocol/schedule.ts';
+import { lastDue, nextDue, scheduledJobId, type Schedule } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
 import { evenly, recordGaps, runsMade, type Stretch } from '../scheduling/gaps.ts';
+import { handedOutSchedule, isRescheduled, type HandedOut } from './handed-out-schedule.ts';
 import { queueLastRuns } from './last-runs.ts';
 import { giveToScheduler, type Holding, type KeepingAgent } from './statements.ts';
 
@@ -16,17 +17,17 @@ export const hasRead = (
   agent: Pick<KeepingAgent, 'cursor'> | undefined,
 ): boolean => (agent?.cursor ?? '') >= cursor;
 
-/** The first moment that an agent which has left still owed. It had reported the earlier ones. */
+/** The first moment of this schedule that an agent which has left still owed. It had reported the earlier ones. */
 export function owedBy(
   holding: Pick<Holding, 'owedFrom' | 'cursor'>,
   agent: Pick<KeepingAgent, 'reportedTo' | 'cursor'> | undefined,
-  check: CheckFacts,
+  schedule: Schedule,
 ): number {
   const owed = holding.owedFrom.getTime();
   const reportedTo = agent?.reportedTo?.getTime() ?? null;
   // What it reported before it knew of the check says nothing about the check.
   if (reportedTo === null || !hasRead(holding, agent)) return owed;
-  return Math.max(owed, nextDue(check, reportedTo));
+  return Math.max(owed, nextDue(schedule, reportedTo));
 }
 
 /**
@@ -81,8 +82,9 @@ export async function recordOwedBefore(
 ): Promise<void> {
   const { accountId, agent, now, partitions } = options;
   if (agent.reportedTo === null) return;
-  const rows = await tx.query<{ checkId: string; owedFrom: Date; droppedAt: Date }>(
-    `select check_id as "checkId", owed_from as "owedFrom", dropped_at as "droppedAt" from kept_checks
+  const rows = await tx.query<HandedOut & { checkId: string; owedFrom: Date; droppedAt: Date }>(
+    `select check_id as "checkId", owed_from as "owedFrom", dropped_at as "droppedAt",
+       interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds" from kept_checks
      where agent_id = $1 and dropped_at > $2 and dropped_at < $3 order by check_id`,
     // What it lost when its lease was over has been passed on with what it owed.
     [agent.id, agent.reportedTo, agent.keepsUntil],
@@ -92,14 +94,17 @@ export async function recordOwedBefore(
     tx,
     rows.map(({ checkId }) => checkId),
   );
-  const owed = rows.flatMap(({ checkId, owedFrom, droppedAt }) => {
-    const check = facts.get(checkId);
-    if (check?.isActive !== true) return [];
+  const owed = rows.flatMap(({ checkId, owedFrom, droppedAt, ...handedOut }) => {
+    const present = facts.get(checkId);
+    if (present?.isActive !== true) return [];
+    const check = { ...present, ...handedOutSchedule(handedOut, present) };
     const from = Math.max(owedFrom.getTime(), nextDue(check, agent.reportedTo?.getTime() ?? 0));
     const to = lastDue(check, droppedAt.getTime());
-    return from <= to ? [{ check, from, to }] : [];
+    return from <= to ? [{ check, from, to, isFormer: isRescheduled(handedOut, present) }] : [];
   });
-  const late = await queueLastRuns(tx, { accountId, owed, location: agent, now });
+  // The check is not run by its former schedule any more.
+  const current = owed.filter(({ isFormer }) => !isFormer);
+  const late = await queueLastRuns(tx, { accountId, owed: current, location: agent, now });
   const stretches = owed.flatMap(({ check, from, to }) => {
     const last = late.has(check.id) ? lastDue(check, to - 1) : to;
     return evenly({ ...stretchOf(accountId, check, agent), from, to: last }, check);
@@ -107,7 +112,8 @@ export async function recordOwedBefore(
   await recordGaps(tx, { stretches, now, partitions });
 }
 
-function stretchOf(
+/** What the records of a check's missed runs at a location say besides the moments. */
+export function stretchOf(
   accountId: string,
   check: CheckFacts,
   { locationId, slug }: { locationId: string; slug: string },

@@ -13,8 +13,10 @@ const owed = `case when a.reported_to is null or a.kept_cursor is null
     or (lpad(k.rev::text, 16, '0') || '/' || k.check_id::text) collate "C" > a.kept_cursor collate "C" then k.owed_from
   else greatest(k.owed_from, (
     select to_timestamp((floor((reported - phase) / period) * period + phase + period)::float8 / 1000)
+    -- By the schedule that was handed out, if the present one was not yet.
     from (select round(extract(epoch from a.reported_to)::numeric * 1000) as reported,
-        round(c.offset_seconds::numeric * 1000) as phase, c.interval_seconds::numeric * 1000 as period
+        round(coalesce(k.offset_seconds, c.offset_seconds)::numeric * 1000) as phase,
+        coalesce(k.interval_seconds, c.interval_seconds)::numeric * 1000 as period
       from checks c where c.id = k.check_id) as moments)) end`;
 
 /** Whether `k.agent_id` names an agent that gets the variables of the account within its checks. */
