@@ -27,7 +27,8 @@ type Folded = {
  * Folds missed runs into the open record or into new ones, so that no moment is in two records. A run extends a record
  * only if both have the same reason and nothing lies between them: no run that may still take place (`live`, its due
  * moments), and no moment at all (`stepMs` is the time between two runs). The second rule is for a record that was written
- * after a later run had ended: that run closed no record, because there was none yet.
+ * after a later run had ended: that run closed no record, because there was none yet. And the moments of a record are evenly
+ * spaced, because a run that takes place after all is cut out of it by its moment. After an edit of the schedule they are not.
  */
 export function foldMissed(options: {
   open: OpenMissed | null;
@@ -55,7 +56,8 @@ export function foldMissed(options: {
     const rest = after(item, last);
     if (rest === null) continue;
     const isSame = (current?.code ?? record?.reason) === rest.code;
-    const joins = isSame && rest.from - last <= stepMs && isFreeBetween(last, rest.from);
+    const isEven = staysEven(current ?? spanOf(record), rest);
+    const joins = isSame && isEven && rest.from - last <= stepMs && isFreeBetween(last, rest.from);
     if (joins && current !== undefined) {
       newer.splice(-1, 1, { ...current, to: rest.to, count: current.count + rest.count });
     } else if (joins && record !== null) {
@@ -67,7 +69,8 @@ export function foldMissed(options: {
     const current = older.at(-1);
     const next = current?.from ?? record?.from.getTime() ?? Infinity;
     const isSame = (current?.code ?? record?.reason) === item.code;
-    const joins = isSame && next - item.to <= stepMs && isFreeBetween(item.to, next);
+    const isEven = staysEven(item, current ?? spanOf(record));
+    const joins = isSame && isEven && next - item.to <= stepMs && isFreeBetween(item.to, next);
     if (joins && current !== undefined) {
       older.splice(-1, 1, { ...current, from: item.from, count: current.count + item.count });
     } else if (joins && record !== null) {
@@ -108,4 +111,16 @@ function before(item: Missed, first: number): Missed | null {
   return { ...item, to: item.from + (count - 1) * stepMs, count };
 }
 
-const stepOf = ({ from, to, count }: Missed): number => (to - from) / (count - 1);
+type Span = Pick<Missed, 'from' | 'to' | 'count'>;
+
+const spanOf = (record: OpenMissed | null): Span | null =>
+  record === null ? null : { from: record.from.getTime(), to: record.to.getTime(), count: record.count };
+
+/** Whether all moments of both are evenly spaced. */
+function staysEven(first: Span | null, second: Span | null): boolean {
+  if (first === null || second === null) return true;
+  const betweenMs = second.from - first.to;
+  return [first, second].every((span) => span.count === 1 || stepOf(span) === betweenMs);
+}
+
+const stepOf = ({ from, to, count }: Span): number => (to - from) / (count - 1);

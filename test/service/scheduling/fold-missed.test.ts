@@ -88,4 +88,25 @@ describe('foldMissed', () => {
       fresh: [[2, 2, 1, true]],
     });
   });
+
+  test('moments of two schedules are not in one record, of which no single one could be removed', () => {
+    const often = (from: number, count: number) => ({
+      ...missed(from),
+      to: at(from + (count - 1) / 6),
+      count,
+    });
+    // Every ten seconds, then every minute, and the other way round.
+    expect(fold({ open: record(1, 3), items: [often(3.5, 4)] })).toEqual({
+      grown: null,
+      fresh: [[3.5, 4, 4, true]],
+    });
+    expect(fold({ open: null, items: [often(1, 7), missed(2.5), missed(3.5)] }).fresh).toEqual([
+      [1, 2, 7, false],
+      [2.5, 3.5, 2, true],
+    ]);
+    expect(fold({ open: record(5, 6), items: [often(4, 4)] })).toEqual({
+      grown: null,
+      fresh: [[4, 4.5, 4, false]],
+    });
+  });
 });
