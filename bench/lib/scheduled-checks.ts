@@ -154,12 +154,23 @@ export function figuresOf(
   }
   // Each check is due once per full interval.
   const expected = Math.round(((to - from) / periodMs) * ids.length);
-  // What became of those that no result is stored of; the others were never begun.
+  // What became of those that no result is stored of, and which were never begun.
   for (const { checkId, dueAt, startedAt, outcome } of runs) {
     if (dueAt < from || dueAt >= to || seen.has(`${checkId} ${dueAt}`)) continue;
     console.log(
       `  lost: due ${new Date(dueAt).toISOString()}, ${(dueAt - from) / 1000} s after the beginning, begun ${startedAt - dueAt} ms later, outcome ${outcome ?? 'not reported'}`,
     );
+  }
+  const begun = new Map<string, number[]>();
+  for (const { checkId, dueAt } of runs)
+    begun.set(checkId, [...new Set([...(begun.get(checkId) ?? []), dueAt])]);
+  for (const [checkId, moments] of begun) {
+    const sorted = moments.toSorted((a, b) => a - b);
+    for (const [index, at] of sorted.entries()) {
+      const next = sorted[index + 1] ?? at;
+      if (at >= from && next < to && next - at > periodMs)
+        console.log(`  never begun: ${checkId} after ${(at - from) / 1000} s`);
+    }
   }
   const doubled = [...seen.values()].filter((times) => times > 1).length;
   return {

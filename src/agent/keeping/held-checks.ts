@@ -202,7 +202,9 @@ export function createHeldChecks(): HeldChecks {
     },
     restore: (checks, reportedTo) => {
       for (const check of checks) {
-        const from = reportedTo === null ? check.from : Math.max(check.from, nextDue(check, reportedTo));
+        // Its first moment may be one of no schedule: the check was to be run at once.
+        const isFirst = reportedTo === null || reportedTo < check.from;
+        const from = isFirst ? check.from : nextDue(check, reportedTo);
         hold(check, from);
       }
     },

@@ -15,7 +15,7 @@ import {
   type Holding,
   type KeepingAgent,
 } from './statements.ts';
-import { giveBack, hasRead, owedBy } from './take-back.ts';
+import { firstOwed, giveBack, hasRead, owedBy } from './take-back.ts';
 
 /** Writes the differences. Returns the agents that have something to read. */
 export async function applyDiff(
@@ -72,11 +72,10 @@ export async function applyDiff(
     [...diff.given, ...same].map(({ checkId }) => checkId),
   );
   const momentOf = (checkId: string) => moments.get(checkId) ?? facts.get(checkId)?.nextDueAt ?? null;
-  // An edit sets the first moment of the schedule. Without one, a replica of an earlier release has handed the edit out already.
-  const isEdited = (holding: Holding) => {
-    const check = facts.get(holding.checkId);
-    return check !== undefined && momentOf(check.id) !== null && isRescheduled(holding, check);
-  };
+  // An edit sets the first moment of the schedule, and so does a deployment that runs the check at once. Without one, a replica of an
+  // earlier release has handed the edit out already.
+  const isEdited = (holding: Holding) =>
+    holding.intervalSeconds !== null && momentOf(holding.checkId) !== null;
   const formerOf = (holding: Holding) => {
     const check = facts.get(holding.checkId);
     const moment = momentOf(holding.checkId);
@@ -87,7 +86,7 @@ export async function applyDiff(
     accountId,
     rows: [
       // Also if the check is to be run at once, by the same schedule.
-      ...same.filter(({ intervalSeconds }) => intervalSeconds !== null).flatMap(formerOf),
+      ...same.filter(isEdited).flatMap(formerOf),
       ...diff.given.flatMap(({ from }) => (from !== null && isEdited(from) ? formerOf(from) : [])),
       ...diff.dropped.filter(isEdited).flatMap(formerOf),
       ...[...returned.values()].flatMap((former) => {
@@ -114,14 +113,18 @@ export async function applyDiff(
         const former = returned.get(checkId);
         const isSame = former !== undefined && !isRescheduled(former, check);
         const owedFrom = isSame ? Math.min(next, stillOwed(former, byId.get(agentId), check)) : next;
-        return [{ checkId, agentId, locationId, owedFrom: new Date(owedFrom) }];
+        const { intervalSeconds, offsetSeconds } = check;
+        const schedule = { intervalSeconds, offsetSeconds };
+        return [{ ...schedule, checkId, agentId, locationId, owedFrom: new Date(owedFrom) }];
       }),
       // An edited check that stays where it is. If its schedule was edited, a moment was set, which the holder must know.
       ...same.map((holding) => {
         const { checkId, agentId, locationId, owedFrom } = holding;
         const check = facts.get(checkId);
+        const { intervalSeconds, offsetSeconds } = check ?? holding;
         const owed = check === undefined ? owedFrom : new Date(owedBy(holding, byId.get(agentId), check));
-        return { checkId, agentId, locationId, owedFrom: moments.get(checkId) ?? owed };
+        const schedule = { intervalSeconds, offsetSeconds };
+        return { ...schedule, checkId, agentId, locationId, owedFrom: moments.get(checkId) ?? owed };
       }),
     ],
   });
@@ -152,7 +155,6 @@ export async function applyDiff(
 function stillOwed(former: FormerHolding, agent: KeepingAgent | undefined, schedule: Schedule): number {
   const reportedTo = agent?.reportedTo ?? null;
   if (reportedTo !== null && former.droppedAt <= reportedTo) return Infinity;
-  const owed = former.owedFrom.getTime();
-  const first = reportedTo === null ? owed : Math.max(owed, nextDue(schedule, reportedTo.getTime()));
+  const first = firstOwed(former.owedFrom.getTime(), reportedTo?.getTime() ?? null, schedule);
   return first <= former.droppedAt.getTime() ? first : Infinity;
 }

@@ -53,25 +53,25 @@ const settledAtOnce = 200;
 
 /**
  * Records the moments that nobody has run, of agents that have reported everything until then or have left. `before`: rows
- * that end earlier need not wait; null = no row need wait.
+ * that end earlier need not wait; null = nor need those of accounts in which no agent holds a check. Returns whether there may be more.
  */
 export async function settleFormerSchedules(
   { db, now, partitions }: { db: Db; now: number; partitions: Partitions },
   before: number | null,
-): Promise<void> {
-  for (;;) {
-    const found = await db.query<{ id: number }>(
-      `select f.id from kept_former_schedules f left join agents a on a.id = f.agent_id
-       where $1::timestamptz is null or f.owed_to < $1 or a.keeps_until is null or f.owed_to <= a.reported_to
-       order by f.id limit ${settledAtOnce}`,
-      [before === null ? null : new Date(before)],
-    );
-    if (found.length === 0) return;
-    const ids = found.map(({ id }) => id);
-    const count = await partitions.withDays(() => db.tx((tx) => settle(tx, { ids, now, partitions })));
-    // Another replica works on the others.
-    if (count < settledAtOnce) return;
-  }
+): Promise<boolean> {
+  const found = await db.query<{ id: number }>(
+    `select f.id from kept_former_schedules f left join agents a on a.id = f.agent_id
+     where f.owed_to < $1 or a.keeps_until is null or f.owed_to <= a.reported_to
+       or ($1::timestamptz is null and not exists (
+         select 1 from kept_checks k where k.account_id = f.account_id and k.dropped_at is null))
+     order by f.id limit ${settledAtOnce}`,
+    [before === null ? null : new Date(before)],
+  );
+  if (found.length === 0) return false;
+  const ids = found.map(({ id }) => id);
+  const count = await partitions.withDays(() => db.tx((tx) => settle(tx, { ids, now, partitions })));
+  // Another replica works on the others.
+  return count === settledAtOnce;
 }
 
 /** Returns how many of these rows there were. */

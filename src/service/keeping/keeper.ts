@@ -67,6 +67,7 @@ export function createKeeper(deps: KeeperDeps): Loop {
   let isStopping = false;
   let availableSince: number | null = null;
   let cleanedAt = -Infinity;
+  let isUnsettled = false;
 
   async function handOutAll(): Promise<void> {
     let found;
@@ -101,7 +102,9 @@ export function createKeeper(deps: KeeperDeps): Loop {
       await requeueForgottenJobs(db, { now: at, since });
       await refreshBehind(db, new Date(at - dayMs));
     }
-    if (isHandedOut || mustClean) await settleFormerSchedules({ db, now: at, partitions }, at - formerMs);
+    // One batch each time: others wait for their checks.
+    if (isHandedOut || mustClean || isUnsettled)
+      isUnsettled = await settleFormerSchedules({ db, now: at, partitions }, at - formerMs);
   }
 
   const waitForChange = () =>

@@ -12,7 +12,6 @@ import {
 } from './statements.ts';
 import { factsOf } from './check-facts.ts';
 import { formerScheduleOf, keepFormerSchedules, settleFormerSchedules } from './former-schedules.ts';
-import { isRescheduled } from './handed-out-schedule.ts';
 import { giveBack, owedBy, requeueKeptJobs } from './take-back.ts';
 
 /** Gives every check back to the scheduler, when the service no longer lets agents hold any. */
@@ -22,7 +21,7 @@ export async function releaseEverything(deps: KeeperDeps): Promise<void> {
     'select distinct account_id as "accountId" from kept_checks where dropped_at is null',
   );
   for (const { accountId } of rows) while (await releaseSome(deps, accountId));
-  await settleFormerSchedules({ ...deps, now: deps.now() }, null);
+  while (await settleFormerSchedules({ ...deps, now: deps.now() }, null));
   // An earlier release does not know of statuses that are behind.
   for (let behind = await checksBehind(db, stepChecks[db.kind]); behind.length > 0;) {
     const checkIds = behind;
@@ -64,7 +63,7 @@ async function releaseSome({ db, now, partitions }: KeeperDeps, accountId: strin
         accountId,
         rows: held.flatMap((holding) => {
           const check = facts.get(holding.checkId);
-          if (check === undefined || check.nextDueAt === null || !isRescheduled(holding, check)) return [];
+          if (check === undefined || check.nextDueAt === null || holding.intervalSeconds === null) return [];
           return [
             formerScheduleOf(holding, agents.get(holding.agentId), { check, moment: check.nextDueAt, at }),
           ];
@@ -78,7 +77,7 @@ async function releaseSome({ db, now, partitions }: KeeperDeps, accountId: strin
           const check = facts.get(holding.checkId);
           const agent = agents.get(holding.agentId);
           if (check === undefined) return [];
-          const isEdited = check.nextDueAt !== null && isRescheduled(holding, check);
+          const isEdited = check.nextDueAt !== null && holding.intervalSeconds !== null;
           const owed = isEdited ? null : owedBy(holding, agent, check);
           return [{ check, locationId: holding.locationId, slug: agent?.slug ?? '', owed }];
         }),

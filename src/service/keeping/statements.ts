@@ -226,9 +226,13 @@ export async function forgetRefusals(
   return rows.map(({ id }) => id);
 }
 
-export type Kept = { checkId: string; agentId: string; locationId: string; owedFrom: Date };
+/** With the schedule that the moment is of. */
+export type Kept = HandedOut & { checkId: string; agentId: string; locationId: string; owedFrom: Date };
 
-/** Gives checks to agents, or tells them of a change. Their former holders must have been told before. */
+/**
+ * Gives checks to agents, or tells them of a change. Their former holders must have been told before. An edit that is committed
+ * meanwhile sets a moment, and is handed out next: the schedule that is noted is not yet that one.
+ */
 export async function keepChecks(
   tx: Queryable,
   { accountId, rev, epoch, rows }: { accountId: string; rev: number; epoch: number; rows: readonly Kept[] },
@@ -236,8 +240,11 @@ export async function keepChecks(
   if (rows.length === 0) return;
   await tx.query(
     `insert into kept_checks (check_id, agent_id, account_id, location_id, owed_from, rev, epoch, interval_seconds, offset_seconds)
-     select r."checkId", r."agentId", $1, r."locationId", r."owedFrom", $2, $3, c.interval_seconds, c.offset_seconds
-     from jsonb_to_recordset($4::jsonb) as r ("checkId" uuid, "agentId" uuid, "locationId" uuid, "owedFrom" timestamptz)
+     select r."checkId", r."agentId", $1, r."locationId", r."owedFrom", $2, $3,
+       case when c.next_due_at is null then c.interval_seconds else r."intervalSeconds" end,
+       case when c.next_due_at is null then c.offset_seconds else r."offsetSeconds" end
+     from jsonb_to_recordset($4::jsonb) as r ("checkId" uuid, "agentId" uuid, "locationId" uuid, "owedFrom" timestamptz,
+         "intervalSeconds" integer, "offsetSeconds" double precision)
        left join checks c on c.id = r."checkId"
      on conflict (check_id, agent_id) do update set location_id = excluded.location_id, owed_from = excluded.owed_from,
        interval_seconds = excluded.interval_seconds, offset_seconds = excluded.offset_seconds,

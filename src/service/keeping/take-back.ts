@@ -17,6 +17,13 @@ export const hasRead = (
   agent: Pick<KeepingAgent, 'cursor'> | undefined,
 ): boolean => (agent?.cursor ?? '') >= cursor;
 
+/**
+ * The first moment that a holder owes that has reported every run up to `reportedTo`; null = nothing yet. All are milliseconds since
+ * the epoch. The first moment of all (`owedFrom`) may be one of no schedule: the check was to be run at once.
+ */
+export const firstOwed = (owedFrom: number, reportedTo: number | null, schedule: Schedule): number =>
+  reportedTo === null || reportedTo < owedFrom ? owedFrom : nextDue(schedule, reportedTo);
+
 /** The first moment of this schedule that an agent which has left still owed. It had reported the earlier ones. */
 export function owedBy(
   holding: Pick<Holding, 'owedFrom' | 'cursor'>,
@@ -26,8 +33,7 @@ export function owedBy(
   const owed = holding.owedFrom.getTime();
   const reportedTo = agent?.reportedTo?.getTime() ?? null;
   // What it reported before it knew of the check says nothing about the check.
-  if (reportedTo === null || !hasRead(holding, agent)) return owed;
-  return Math.max(owed, nextDue(schedule, reportedTo));
+  return hasRead(holding, agent) ? firstOwed(owed, reportedTo, schedule) : owed;
 }
 
 /**
@@ -98,7 +104,7 @@ export async function recordOwedBefore(
     const present = facts.get(checkId);
     if (present?.isActive !== true) return [];
     const check = { ...present, ...handedOutSchedule(handedOut, present) };
-    const from = Math.max(owedFrom.getTime(), nextDue(check, agent.reportedTo?.getTime() ?? 0));
+    const from = firstOwed(owedFrom.getTime(), agent.reportedTo?.getTime() ?? null, check);
     const to = lastDue(check, droppedAt.getTime());
     return from <= to ? [{ check, from, to, isFormer: isRescheduled(handedOut, present) }] : [];
   });

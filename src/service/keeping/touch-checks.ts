@@ -7,9 +7,9 @@ import { certificateTypes } from './types.ts';
 
 /**
  * What the agent `a` owes of the held check `k`. If it has read the check, this is the first moment after those that it
- * has reported; see `nextDue` for the arithmetic.
+ * has reported; see `firstOwed` and `nextDue` for the arithmetic.
  */
-const owed = `case when a.reported_to is null or a.kept_cursor is null
+const owed = `case when a.reported_to is null or a.kept_cursor is null or a.reported_to < k.owed_from
     or (lpad(k.rev::text, 16, '0') || '/' || k.check_id::text) collate "C" > a.kept_cursor collate "C" then k.owed_from
   else greatest(k.owed_from, (
     select to_timestamp((floor((reported - phase) / period) * period + phase + period)::float8 / 1000)

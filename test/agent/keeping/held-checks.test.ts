@@ -180,6 +180,14 @@ test('what the earlier process had reported is not taken again, and a new schedu
   expect(held.earliest()).toBe(first + 20_000);
 });
 
+test('a run at once that the earlier process has not reported is made', () => {
+  const held = createHeldChecks();
+  held.restore([check(1, { from: first + 25_300 })], first + 24_999);
+  expect(held.earliest()).toBe(first + 25_300);
+  held.restore([check(1, { from: first + 25_300 })], first + 25_300);
+  expect(held.earliest()).toBe(first + minute);
+});
+
 test('runs that another agent has left are taken, also if they are earlier than what this data folder has known', () => {
   const left = { from: first - 2 * minute };
   const held = createHeldChecks();

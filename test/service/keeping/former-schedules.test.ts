@@ -217,6 +217,29 @@ describe.each(databases)('schedules that checks had before: $name', (database) =
       expect(fromOf(heir, id)).toBe(25);
     });
 
+    it('a run at once that the holder has read and not reported is made by its heir', async () => {
+      const id = await add(60);
+      const one = await reporting();
+      clock.set(first + 25 * second);
+      await runSoon(current().db, [id], new Date(clock.now()));
+      await current().handOut();
+      for (const seconds of [24, 24.999]) await one.renewHeld({ reportedTo: first + seconds * second });
+      clock.advance(2 * second);
+      const heir = await connected([one.agentId]);
+      expect(fromOf(heir, id)).toBe(25);
+      expect(await records()).toEqual([]);
+    });
+
+    it('a run at once that nobody has been told of is made by the heir, in its time', async () => {
+      const id = await add(60);
+      const one = await reporting();
+      clock.set(first + 125 * second);
+      await runSoon(current().db, [id], new Date(clock.now()));
+      const heir = await connected([one.agentId]);
+      expect(fromOf(heir, id)).toBe(125);
+      expect(await records()).toEqual([{ from: 60, to: 120, count: 2 }]);
+    });
+
     it('moments that maintenance pauses are not owed', async () => {
       const id = await add(10);
       await reporting();
