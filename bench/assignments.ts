@@ -104,7 +104,8 @@ async function measure(mode: Mode, { env, database, begin }: Place): Promise<Fig
   const from = Date.now() + 3.5 * everySeconds * 1000;
   await sleep(from - Date.now());
   if (database?.counts === true) await db?.exec('select pg_stat_statements_reset()');
-  const to = Date.now() + seconds * 1000;
+  // Full intervals: a few milliseconds more would count a run too many or too few.
+  const to = from + seconds * 1000;
   const many = await costOf(read, seconds);
   const runsDue = (seconds / everySeconds) * checks;
   const statements =

@@ -172,11 +172,13 @@ describe('the six cases', () => {
   test('cancelled', async () => {
     const controller = new AbortController();
     const reason = new JobAborted('cancelled');
+    const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+    // Files that ran before in this process may have left some.
+    const openBefore = sockets();
     setTimeout(() => controller.abort(reason), 50);
     const run = executeApi(apiJob({ url: `${url}/slow` }), testContext({ signal: controller.signal }));
     await expect(run).rejects.toBe(reason);
-    const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
-    expect(await settledAt(0, sockets)).toBe(0);
+    expect(await settledAt(openBefore, sockets)).toBeLessThanOrEqual(openBefore);
   });
 });
 
