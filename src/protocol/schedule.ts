@@ -21,6 +21,14 @@ export function nextDue(schedule: Schedule, after: number): number {
   return lastDue(schedule, after) + schedule.intervalSeconds * 1000;
 }
 
+/**
+ * The first moment that a holder owes that has reported every run up to `reportedTo`; null = nothing yet. All are milliseconds since
+ * the epoch. The first moment of all (`owedFrom`) may be one of no schedule: the check was to be run at once.
+ */
+export function firstOwed(owedFrom: number, reportedTo: number | null, schedule: Schedule): number {
+  return reportedTo === null || reportedTo < owedFrom ? owedFrom : nextDue(schedule, reportedTo);
+}
+
 /** Seconds that a run may wait to be claimed before it counts as missed: its interval, at most 6 minutes. */
 export function claimWindowSeconds(interval: number): number {
   return Math.min(interval, 360);

@@ -1,7 +1,7 @@
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { KeepingAnswer } from '../../protocol/assignments.ts';
 import { planRuns } from '../../protocol/plan-runs.ts';
-import { claimWindowSeconds, nextDue } from '../../protocol/schedule.ts';
+import { claimWindowSeconds, firstOwed, nextDue } from '../../protocol/schedule.ts';
 import { createDueQueue } from './due-queue.ts';
 import type { PackedCheck } from './packed.ts';
 
@@ -202,10 +202,7 @@ export function createHeldChecks(): HeldChecks {
     },
     restore: (checks, reportedTo) => {
       for (const check of checks) {
-        // Its first moment may be one of no schedule: the check was to be run at once.
-        const isFirst = reportedTo === null || reportedTo < check.from;
-        const from = isFirst ? check.from : nextDue(check, reportedTo);
-        hold(check, from);
+        hold(check, firstOwed(check.from, reportedTo, check));
       }
     },
     gaveUp: ({ checkId, holder }, from, { to = from, code = 'NOT_CLAIMED' } = {}) => {

@@ -44,8 +44,8 @@ export async function runStatement<Row>(
   const isFresh = isKnown || lastingName === undefined;
   const plans = lasting.frequent.plansOf();
   if (lasting.plans !== plans) {
-    lasting.plans = plans;
     await engine.execProtocolStream(serialize.query('discard plans'), { syncToFs: false });
+    lasting.plans = plans;
   }
   const message = Buffer.concat([
     ...(isFresh ? [] : [serialize.close({ type: 'S', name })]),
@@ -60,9 +60,10 @@ export async function runStatement<Row>(
     lasting.frequent.isUnprepared(error, sql);
     throw error;
   });
-  if (lastingName !== undefined) lasting.frequent.took(performance.now() - started);
-  if (lastingName !== undefined) lasting.known.add(lastingName);
-  else if (name !== '') prepared?.names.set(sql, name);
+  if (lastingName !== undefined) {
+    lasting.frequent.took(performance.now() - started);
+    lasting.known.add(lastingName);
+  } else if (name !== '') prepared?.names.set(sql, name);
   const [result] = parse.parseResults(answers, engine.parsers);
   return (result?.rows ?? []) as Row[]; // the caller names the row type of its own SQL
 }

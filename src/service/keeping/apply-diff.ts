@@ -1,4 +1,4 @@
-import { nextDue, type Schedule } from '../../protocol/schedule.ts';
+import { firstOwed, nextDue, type Schedule } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { maxCompared } from '../scheduling/gaps.ts';
@@ -6,7 +6,7 @@ import { factsOf, type CheckFacts } from './check-facts.ts';
 import type { Diff } from './diff.ts';
 import { formerHoldings, type FormerHolding } from './former-holdings.ts';
 import { formerScheduleOf, keepFormerSchedules } from './former-schedules.ts';
-import { handedOutSchedule, isRescheduled } from './handed-out-schedule.ts';
+import { handedOutSchedule, isEdited, isRescheduled } from './handed-out-schedule.ts';
 import {
   dropChecks,
   keepChecks,
@@ -15,7 +15,7 @@ import {
   type Holding,
   type KeepingAgent,
 } from './statements.ts';
-import { firstOwed, giveBack, hasRead, owedBy } from './take-back.ts';
+import { giveBack, hasRead, owedBy } from './take-back.ts';
 
 /** Writes the differences. Returns the agents that have something to read. */
 export async function applyDiff(
@@ -72,23 +72,16 @@ export async function applyDiff(
     [...diff.given, ...same].map(({ checkId }) => checkId),
   );
   const momentOf = (checkId: string) => moments.get(checkId) ?? facts.get(checkId)?.nextDueAt ?? null;
-  // An edit sets the first moment of the schedule, and so does a deployment that runs the check at once. Without one, a replica of an
-  // earlier release has handed the edit out already.
-  const isEdited = (holding: Holding) =>
-    holding.intervalSeconds !== null && momentOf(holding.checkId) !== null;
   const formerOf = (holding: Holding) => {
     const check = facts.get(holding.checkId);
     const moment = momentOf(holding.checkId);
-    if (check === undefined || moment === null) return [];
+    if (check === undefined || !isEdited(holding, moment)) return [];
     return [formerScheduleOf(holding, byId.get(holding.agentId), { check, moment, at })];
   };
   await keepFormerSchedules(tx, {
     accountId,
     rows: [
-      // Also if the check is to be run at once, by the same schedule.
-      ...same.filter(isEdited).flatMap(formerOf),
-      ...diff.given.flatMap(({ from }) => (from !== null && isEdited(from) ? formerOf(from) : [])),
-      ...diff.dropped.filter(isEdited).flatMap(formerOf),
+      ...[...same, ...diff.given.flatMap(({ from }) => from ?? []), ...diff.dropped].flatMap(formerOf),
       ...[...returned.values()].flatMap((former) => {
         const { checkId, agentId, locationId } = former;
         const check = facts.get(checkId);
@@ -107,7 +100,7 @@ export async function applyDiff(
       ...diff.given.flatMap(({ checkId, agentId, locationId, from }) => {
         const check = facts.get(checkId);
         if (check === undefined) return [];
-        const owed = from === null || isEdited(from) ? null : owedOf(from, check);
+        const owed = from === null || isEdited(from, momentOf(checkId)) ? null : owedOf(from, check);
         const next = owed ?? moments.get(checkId)?.getTime() ?? nextDue(check, at);
         // It has held the check before, and has not reported all runs of that time. Its row is about to be replaced.
         const former = returned.get(checkId);
@@ -138,7 +131,7 @@ export async function applyDiff(
       const { locationId, agentId } = holding;
       const slug = byId.get(agentId)?.slug ?? '';
       // The scheduler has its moment already.
-      const owed = isEdited(holding) ? null : owedOf(holding, check);
+      const owed = isEdited(holding, check.nextDueAt) ? null : owedOf(holding, check);
       return [{ check, locationId, slug, owed }];
     }),
   });

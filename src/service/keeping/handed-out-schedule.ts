@@ -16,3 +16,11 @@ export function isRescheduled(handedOut: HandedOut, present: Schedule): boolean 
   const { intervalSeconds, offsetSeconds } = handedOutSchedule(handedOut, present);
   return intervalSeconds !== present.intervalSeconds || offsetSeconds !== present.offsetSeconds;
 }
+
+/**
+ * Whether the check has a first moment (`moment`) that was not handed out: an edit of the schedule sets one, and so does a deployment
+ * that runs the check at once. Without one, a replica of an earlier release has handed the edit out already.
+ */
+export function isEdited(handedOut: HandedOut, moment: Date | null): moment is Date {
+  return handedOut.intervalSeconds !== null && moment !== null;
+}

@@ -12,6 +12,7 @@ import {
 } from './statements.ts';
 import { factsOf } from './check-facts.ts';
 import { formerScheduleOf, keepFormerSchedules, settleFormerSchedules } from './former-schedules.ts';
+import { isEdited } from './handed-out-schedule.ts';
 import { giveBack, owedBy, requeueKeptJobs } from './take-back.ts';
 
 /** Gives every check back to the scheduler, when the service no longer lets agents hold any. */
@@ -63,10 +64,9 @@ async function releaseSome({ db, now, partitions }: KeeperDeps, accountId: strin
         accountId,
         rows: held.flatMap((holding) => {
           const check = facts.get(holding.checkId);
-          if (check === undefined || check.nextDueAt === null || holding.intervalSeconds === null) return [];
-          return [
-            formerScheduleOf(holding, agents.get(holding.agentId), { check, moment: check.nextDueAt, at }),
-          ];
+          const moment = check?.nextDueAt ?? null;
+          if (check === undefined || !isEdited(holding, moment)) return [];
+          return [formerScheduleOf(holding, agents.get(holding.agentId), { check, moment, at })];
         }),
       });
       await giveBack(tx, {
@@ -77,8 +77,7 @@ async function releaseSome({ db, now, partitions }: KeeperDeps, accountId: strin
           const check = facts.get(holding.checkId);
           const agent = agents.get(holding.agentId);
           if (check === undefined) return [];
-          const isEdited = check.nextDueAt !== null && holding.intervalSeconds !== null;
-          const owed = isEdited ? null : owedBy(holding, agent, check);
+          const owed = isEdited(holding, check.nextDueAt) ? null : owedBy(holding, agent, check);
           return [{ check, locationId: holding.locationId, slug: agent?.slug ?? '', owed }];
         }),
       });

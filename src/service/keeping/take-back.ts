@@ -1,5 +1,5 @@
 import { planRuns } from '../../protocol/plan-runs.ts';
-import { lastDue, nextDue, scheduledJobId, type Schedule } from '../../protocol/schedule.ts';
+import { firstOwed, lastDue, nextDue, scheduledJobId, type Schedule } from '../../protocol/schedule.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
@@ -16,13 +16,6 @@ export const hasRead = (
   { cursor }: Pick<Holding, 'cursor'>,
   agent: Pick<KeepingAgent, 'cursor'> | undefined,
 ): boolean => (agent?.cursor ?? '') >= cursor;
-
-/**
- * The first moment that a holder owes that has reported every run up to `reportedTo`; null = nothing yet. All are milliseconds since
- * the epoch. The first moment of all (`owedFrom`) may be one of no schedule: the check was to be run at once.
- */
-export const firstOwed = (owedFrom: number, reportedTo: number | null, schedule: Schedule): number =>
-  reportedTo === null || reportedTo < owedFrom ? owedFrom : nextDue(schedule, reportedTo);
 
 /** The first moment of this schedule that an agent which has left still owed. It had reported the earlier ones. */
 export function owedBy(
