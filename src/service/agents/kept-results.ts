@@ -4,6 +4,7 @@ import { laneOf, type JobType } from '../../protocol/check-types.ts';
 import type { Queryable } from '../db/database.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
 import { uuidPattern } from '../engine/ids.ts';
+import type { HandedOut } from '../keeping/handed-out-schedule.ts';
 import type { MissedReport } from '../keeping/missed-reports.ts';
 import type { FinishedJob, LockedJob } from '../scheduling/jobs.ts';
 import type { Readable } from './read-result.ts';
@@ -28,11 +29,14 @@ type Keeper = {
   checkType: string;
   intervalSeconds: number;
   offsetSeconds: number;
+  /** The schedule that was handed out to the agent last, and its first moment. */
+  handedOut: HandedOut & { owedFrom: Date };
   /** When the check was taken from the agent; null = it holds the check. */
   droppedAt: Date | null;
-  /** Where the open record of missed runs ends; null = there is none. */
-  recordedTo: Date | null;
+  /** Where the open record of missed runs ends, milliseconds since the epoch; null = there is none. */
+  recordedTo: number | null;
 };
+type HandedOutRow = { owedFrom: Date; handedInterval: number | null; handedOffset: number | null };
 
 export const isOfKeeper = ({ result }: Readable): boolean =>
   result.dueAt !== undefined && uuidPattern.test(result.checkId) && !Number.isNaN(Date.parse(result.dueAt));
@@ -67,11 +71,12 @@ export async function lockKeptRuns(
   const rows =
     checkIds.length === 0
       ? []
-      : await tx.query<Omit<Keeper, 'recordedTo'>>(
+      : await tx.query<Omit<Keeper, 'recordedTo' | 'handedOut'> & HandedOutRow>(
           `select k.check_id as "checkId", k.agent_id as "agentId", k.account_id as "accountId",
              k.location_id as "locationId", l.slug_name as "runLocation", c.check_type as "checkType",
              c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
-             k.dropped_at as "droppedAt"
+             k.dropped_at as "droppedAt", k.owed_from as "owedFrom", k.interval_seconds as "handedInterval",
+             k.offset_seconds as "handedOffset"
            from kept_checks k join checks c on c.id = k.check_id join locations l on l.id = k.location_id
            where k.account_id = $1 and k.check_id = any($2::uuid[])
            order by k.check_id, k.agent_id for no key update of k`,
@@ -86,11 +91,20 @@ export async function lockKeptRuns(
            where check_id = any($1::uuid[]) group by check_id`,
           [checkIds],
         );
-  const recordedTo = new Map(records.map(({ checkId, to }) => [checkId, to]));
-  const keepers = new Map(
-    rows.map((row) => [
+  const recordedTo = new Map(records.map(({ checkId, to }) => [checkId, to.getTime()]));
+  // Those that these results say are missed are recorded before the runs among them are stored.
+  for (const { result } of own.filter(isMissed)) {
+    const to = Date.parse(String(result.details['to']));
+    if (to > (recordedTo.get(result.checkId) ?? -Infinity)) recordedTo.set(result.checkId, to);
+  }
+  const keepers = new Map<string, Keeper>(
+    rows.map(({ owedFrom, handedInterval, handedOffset, ...row }) => [
       `${row.checkId} ${row.agentId}`,
-      { ...row, recordedTo: recordedTo.get(row.checkId) ?? null },
+      {
+        ...row,
+        recordedTo: recordedTo.get(row.checkId) ?? null,
+        handedOut: { owedFrom, intervalSeconds: handedInterval, offsetSeconds: handedOffset },
+      },
     ]),
   );
   const findKeeper = (result: Result): Keeper | undefined => {
@@ -145,7 +159,7 @@ export async function lockKeptRuns(
         sessionId: null,
         testSession: false,
         // It may have been recorded as missed when its agent seemed to be dead, or by an agent that held the check before.
-        isAbandoned: now - dueAt >= promptMs || (recordedTo !== null && dueAt <= recordedTo.getTime()),
+        isAbandoned: now - dueAt >= promptMs || (recordedTo !== null && dueAt <= recordedTo),
       };
     },
   };

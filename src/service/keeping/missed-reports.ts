@@ -6,13 +6,18 @@ import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
 import { recordGaps, type Stretch } from '../scheduling/gaps.ts';
+import { partsOf } from '../scheduling/missed-moments.ts';
+import type { HandedOut } from './handed-out-schedule.ts';
 
 /** Reports of agents that they have not made runs of checks that they hold or held. */
 
+/** The check, when it was taken from the agent, and what was handed out to it last. */
+type MissedKeeper = Omit<Stretch, 'stepMs' | 'from' | 'to' | 'code'> &
+  Schedule & { droppedAt: Date | null; handedOut: HandedOut & { owedFrom: Date } };
+
 export type MissedReport = {
-  /** The check, and when it was taken from the agent; undefined = the agent has never held it. */
-  keeper:
-    (Omit<Stretch, 'stepMs' | 'from' | 'to' | 'code'> & { droppedAt: Date | null } & Schedule) | undefined;
+  /** undefined = the agent has never held it. */
+  keeper: MissedKeeper | undefined;
   /** Milliseconds since the epoch. */
   from: number;
   to: number;
@@ -60,14 +65,14 @@ type Range = Pick<Stretch, 'from' | 'to' | 'stepMs'>;
  * The moments that a report names, evenly spaced; none = they are not, or they are too many. They are those of the schedule that
  * the check had then. By its present one, the first may be the moment of a run that was to be made at once.
  */
-function rangesOf({ from, to, count }: MissedReport, schedule: Schedule, now: number): Range[] {
+function rangesOf({ from, to, count }: MissedReport, keeper: MissedKeeper, now: number): Range[] {
   if (typeof count !== 'number' || !Number.isInteger(count) || !(to >= from && to <= now + clockSkewMs))
     return [];
   if (count < 1 || count > protocolLimits.missedMoments) return [];
-  const stepMs = schedule.intervalSeconds * 1000;
-  if (count === 1) return from === to ? [{ from, to, stepMs }] : [];
-  const next = nextDue(schedule, from);
-  const isAtOnce = lastDue(schedule, from) !== from && lastDue(schedule, to) === to;
+  const stepMs = keeper.intervalSeconds * 1000;
+  if (count === 1) return from === to ? dueParts({ from, to, stepMs }, keeper) : [];
+  const next = nextDue(keeper, from);
+  const isAtOnce = lastDue(keeper, from) !== from && lastDue(keeper, to) === to;
   if (isAtOnce && (to - next) / stepMs === count - 2) {
     return [
       { from, to: from, stepMs },
@@ -75,7 +80,25 @@ function rangesOf({ from, to, count }: MissedReport, schedule: Schedule, now: nu
     ];
   }
   const ownStepMs = (to - from) / (count - 1);
-  return Number.isInteger(ownStepMs) && ownStepMs >= shortestStepMs ? [{ from, to, stepMs: ownStepMs }] : [];
+  if (!Number.isInteger(ownStepMs) || ownStepMs < shortestStepMs) return [];
+  return dueParts({ from, to, stepMs: ownStepMs }, keeper);
+}
+
+/**
+ * The moments at which the check was due. An agent that has not read an edit of the schedule reports moments of the former one, and
+ * from the first moment of the next one they are nobody's.
+ */
+function dueParts(range: Range, keeper: MissedKeeper): Range[] {
+  const { from, to, stepMs } = range;
+  const { intervalSeconds, offsetSeconds, owedFrom } = keeper.handedOut;
+  if (intervalSeconds === null || offsetSeconds === null) return [range];
+  const first = owedFrom.getTime();
+  const handedOut = { intervalSeconds, offsetSeconds };
+  // A check that was to run at once was first due between two moments. A replica of an earlier release hands out the present
+  // schedule without noting it.
+  const isDue = (at: number) => at <= first || [handedOut, keeper].some((one) => lastDue(one, at) === at);
+  if (to <= first || (stepMs === intervalSeconds * 1000 && lastDue(handedOut, to) === to)) return [range];
+  return partsOf({ ...range, count: Math.round((to - from) / stepMs) + 1 }, (at) => !isDue(at));
 }
 
 /** The moments of a stretch from `earliest` to `latest`; null = there are none. */

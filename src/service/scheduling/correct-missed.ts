@@ -4,6 +4,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { insertResults } from '../results/store-result.ts';
 import { cutMissed, type Stretch } from './cut-missed.ts';
 import type { Missed } from './fold-missed.ts';
+import { hasMoment } from './missed-moments.ts';
 import { closeMissedBefore, lockChecksOf, saveOpenMissed, updateMissedResults } from './missed.ts';
 import { detailsOf, missedResultOf, openOf } from './record-missed.ts';
 
@@ -44,9 +45,10 @@ export async function correctMissed(
   for (const record of await findCovering(tx, late)) {
     const whole = { from: record.from.getTime(), to: record.to.getTime(), count: record.count };
     const stepMs = steps.get(record.checkId) ?? 0;
-    const moments = late
+    const own = late
       .filter((run) => run.checkId === record.checkId && run.runLocation === record.runLocation)
       .map(({ dueAt }) => dueAt.getTime());
+    const moments = own.filter((moment) => hasMoment(whole, moment));
     const left = [...new Set(moments)].reduce<Stretch[]>(
       (parts, moment) => parts.flatMap((part) => cutMissed(part, moment, stepMs)),
       [whole],
@@ -58,7 +60,7 @@ export async function correctMissed(
     if (keepsStart) shrunk.push({ item: { ...record, ...first }, resultId: record.resultId });
     else deleted.push(record);
     const last = left.at(-1);
-    const isOvertaken = moments.some((moment) => moment > whole.to);
+    const isOvertaken = own.some((moment) => moment > whole.to);
     const staysOpen = record.isOpen && last?.to === whole.to && !isOvertaken;
     for (const part of keepsStart ? others : left) {
       fresh.push({ item: { ...record, ...part }, isOpen: staysOpen && part === last });
@@ -83,7 +85,7 @@ export async function correctMissed(
   );
 }
 
-/** For each late run, the record that counts it, if there is one. */
+/** The records that may count a late run: those of several schedules may overlap in time. */
 async function findCovering(tx: Queryable, late: readonly LateRun[]): Promise<Covering[]> {
   return tx.query<Covering>(
     `select distinct r.id as "resultId", r.account_id as "accountId", r.check_id as "checkId",
@@ -96,7 +98,7 @@ async function findCovering(tx: Queryable, late: readonly LateRun[]): Promise<Co
        from check_results
        where check_id = late.check_id and run_location = late.run_location and status = 'missed' and job_id is null
          and started_at <= late.at and stopped_at >= late.at
-       order by started_at desc limit 1
+       order by started_at desc limit ${mostRecords}
      ) as r
      left join missed_runs m on m.result_id = r.id
      order by r.id`,
@@ -107,6 +109,9 @@ async function findCovering(tx: Queryable, late: readonly LateRun[]): Promise<Co
     ],
   );
 }
+
+/** No check has more that overlap: each but one is of an edit of its schedule that an agent did not know of. */
+const mostRecords = 20;
 
 async function deleteMissedResults(tx: Queryable, records: readonly Covering[]): Promise<void> {
   if (records.length === 0) return;

@@ -1,5 +1,6 @@
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { OpenMissed } from './missed.ts';
+import { outside, type Span } from './missed-moments.ts';
 
 /** Which record a missed run belongs to: a pure function of the rows of one check at one location. */
 
@@ -28,7 +29,8 @@ type Folded = {
  * only if both have the same reason and nothing lies between them: no run that may still take place (`live`, its due
  * moments), and no moment at all (`stepMs` is the time between two runs). The second rule is for a record that was written
  * after a later run had ended: that run closed no record, because there was none yet. And the moments of a record are evenly
- * spaced, because a run that takes place after all is cut out of it by its moment. After an edit of the schedule they are not.
+ * spaced, because a run that takes place after all is cut out of it by its moment. After an edit of the schedule they are not, so
+ * those of two schedules are two records, even where they overlap in time.
  */
 export function foldMissed(options: {
   open: OpenMissed | null;
@@ -37,7 +39,7 @@ export function foldMissed(options: {
   stepMs: number;
 }): Folded {
   const { open, live, stepMs } = options;
-  const items = withoutOverlaps(options.items);
+  const items = withoutDoubles(options.items, spanOf(open));
   const own = new Set(items.flatMap(({ from, count }) => (count === 1 ? [from] : [])));
   const going = live.map((at) => at.getTime()).filter((at) => !own.has(at));
   const isFreeBetween = (after: number, before: number) => !going.some((at) => after < at && at < before);
@@ -45,24 +47,26 @@ export function foldMissed(options: {
   const begin = open?.from.getTime() ?? -Infinity;
   const later = items.filter(({ to }) => to >= begin).sort((a, b) => a.from - b.from);
   // From the record backwards, so that each joins what is already there.
-  const earlier = items.flatMap((item) => before(item, begin) ?? []).sort((a, b) => b.from - a.from);
+  const earlier = items.filter(({ to }) => to < begin).sort((a, b) => b.from - a.from);
 
   let record = open;
   // The new record that grows at the moment is the last of each list.
   const newer: Missed[] = [];
+  /** Moments of another schedule, which overlap with others in time. */
+  const beside: Missed[] = [];
   for (const item of later) {
     const current = newer.at(-1);
     const last = current?.to ?? record?.to.getTime() ?? -Infinity;
-    const rest = after(item, last);
-    if (rest === null) continue;
-    const isSame = (current?.code ?? record?.reason) === rest.code;
-    const isEven = staysEven(current ?? spanOf(record), rest);
-    const joins = isSame && isEven && rest.from - last <= stepMs && isFreeBetween(last, rest.from);
-    if (joins && current !== undefined) {
-      newer.splice(-1, 1, { ...current, to: rest.to, count: current.count + rest.count });
+    const isSame = (current?.code ?? record?.reason) === item.code;
+    const isEven = staysEven(current ?? spanOf(record), item);
+    const joins = isSame && isEven && item.from - last <= stepMs && isFreeBetween(last, item.from);
+    // The open record is always the one that ends last.
+    if (item.from < last) (item.to > last ? newer : beside).push(item);
+    else if (joins && current !== undefined) {
+      newer.splice(-1, 1, { ...current, to: item.to, count: current.count + item.count });
     } else if (joins && record !== null) {
-      record = { ...record, to: new Date(rest.to), count: record.count + rest.count };
-    } else newer.push(rest);
+      record = { ...record, to: new Date(item.to), count: record.count + item.count };
+    } else newer.push(item);
   }
   const older: Missed[] = [];
   for (const item of earlier) {
@@ -77,41 +81,17 @@ export function foldMissed(options: {
       record = { ...record, from: new Date(item.from), count: record.count + item.count };
     } else older.push(item);
   }
-  const fresh = [...older, ...newer].map((item) => ({ item, isOpen: item === newer.at(-1) }));
+  const fresh = [...older, ...beside, ...newer].map((item) => ({ item, isOpen: item === newer.at(-1) }));
   return { grown: record === open ? null : record, fresh };
 }
 
-/** The same moments, each in one item: two processes may report the same ones. */
-function withoutOverlaps(items: readonly Missed[]): Missed[] {
-  let last = -Infinity;
-  return items
-    .toSorted((a, b) => a.from - b.from)
-    .flatMap((item) => {
-      const rest = after(item, last);
-      last = Math.max(last, item.to);
-      return rest ?? [];
-    });
+/** The moments that are not in the open record, each in one item: two processes may report the same ones. */
+function withoutDoubles(items: readonly Missed[], open: Span | null): Missed[] {
+  const kept: Missed[] = [];
+  for (const item of items.toSorted((a, b) => a.from - b.from))
+    kept.push(...outside(item, open === null ? kept : [open, ...kept]));
+  return kept;
 }
-
-/** The part of evenly spaced moments that is later than `last`; null = none. */
-function after(item: Missed, last: number): Missed | null {
-  if (item.from > last) return item;
-  if (item.to <= last || item.count <= 1) return null;
-  const stepMs = stepOf(item);
-  const known = Math.floor((last - item.from) / stepMs) + 1;
-  return { ...item, from: item.from + known * stepMs, count: item.count - known };
-}
-
-/** The part that is earlier than `first`. */
-function before(item: Missed, first: number): Missed | null {
-  if (item.to < first) return item;
-  if (item.from >= first) return null;
-  const stepMs = stepOf(item);
-  const count = Math.ceil((first - item.from) / stepMs);
-  return { ...item, to: item.from + (count - 1) * stepMs, count };
-}
-
-type Span = Pick<Missed, 'from' | 'to' | 'count'>;
 
 const spanOf = (record: OpenMissed | null): Span | null =>
   record === null ? null : { from: record.from.getTime(), to: record.to.getTime(), count: record.count };
@@ -120,7 +100,7 @@ const spanOf = (record: OpenMissed | null): Span | null =>
 function staysEven(first: Span | null, second: Span | null): boolean {
   if (first === null || second === null) return true;
   const betweenMs = second.from - first.to;
-  return [first, second].every((span) => span.count === 1 || stepOf(span) === betweenMs);
+  return [first, second].every(
+    ({ from, to, count }) => count === 1 || (to - from) / (count - 1) === betweenMs,
+  );
 }
-
-const stepOf = ({ from, to, count }: Span): number => (to - from) / (count - 1);

@@ -7,6 +7,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { queryResults } from '../db/query-results.ts';
 import { createFindPauses, missedOutside } from '../maintenance/pauses.ts';
 import type { Missed } from './fold-missed.ts';
+import { hasMoment, partsOf } from './missed-moments.ts';
 import { lockChecksOf } from './missed.ts';
 import { recordMissed } from './record-missed.ts';
 
@@ -48,24 +49,6 @@ const longestRecordMs = 2 * dayMs;
 /** More moments of one check are not compared with results: an agent that was away for so long has brought none. */
 export const maxCompared = protocolLimits.missedMoments;
 
-/** Parts of a stretch whose moments are not in `known`: a pure function. */
-export function gapsOf(
-  { from, to, stepMs }: { from: number; to: number; stepMs: number },
-  known: ReadonlySet<number>,
-): { from: number; to: number; count: number }[] {
-  const gaps: { from: number; to: number; count: number }[] = [];
-  let gap: { from: number; to: number; count: number } | null = null;
-  for (let at = from; at <= to; at += stepMs) {
-    if (known.has(at)) gap = null;
-    else if (gap === null) gaps.push((gap = { from: at, to: at, count: 1 }));
-    else {
-      gap.to = at;
-      gap.count += 1;
-    }
-  }
-  return gaps;
-}
-
 /** The moments of a stretch that maintenance pauses: no run is missed there. */
 function pausedMoments(
   { from, to, stepMs }: Pick<Stretch, 'from' | 'to' | 'stepMs'>,
@@ -103,7 +86,11 @@ export async function recordGaps(
     const own = pauses.get(checkId) ?? [];
     const paused = pausedMoments({ from, to, stepMs }, own);
     const known = await momentsWithRun(tx, { ...stretch, from });
-    const gaps = gapsOf({ from, to, stepMs }, new Set([...known, ...paused]));
+    const whole = { from, to, count: Math.floor((to - from) / stepMs) + 1 };
+    const gaps = partsOf(
+      { ...whole, to: from + (whole.count - 1) * stepMs },
+      (at) => known.has(at) || paused.has(at),
+    );
     if (from > stretch.from) {
       const count = Math.round((from - stretch.from) / stepMs);
       const earlier = missedOutside({ from: stretch.from, to: from - stepMs, count }, stepMs, own);
@@ -168,14 +155,16 @@ export async function momentsWithRun(
     [[...moments.keys()], checkId, new Date(from), until],
   );
   // Several holders may say of the same run that they have not made it.
-  const records = await tx.query<{ from: Date; to: Date }>(
-    `select started_at as "from", stopped_at as "to" from check_results
+  const records = await tx.query<{ from: Date; to: Date; count: number }>(
+    `select started_at as "from", stopped_at as "to", (body->'details'->>'count')::integer as count from check_results
      where check_id = $1 and run_location = $2 and started_at >= $3 and started_at <= $4 and stopped_at >= $5
        and result_type = 'FINAL' and status = 'missed' and job_id is null`,
     [checkId, runLocation, new Date(from - longestRecordMs), new Date(to), new Date(from)],
   );
   const isRecorded = (at: number) =>
-    records.some((record) => record.from.getTime() <= at && at <= record.to.getTime());
+    records.some(({ from: first, to: last, count }) =>
+      hasMoment({ from: first.getTime(), to: last.getTime(), count }, at),
+    );
   return new Set([
     ...rows.flatMap(({ id }) => moments.get(id) ?? []),
     ...[...moments.values()].filter(isRecorded),

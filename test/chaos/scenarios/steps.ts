@@ -67,18 +67,20 @@ export const agentSteps: Scenario = {
     await sleep(20_000);
     const steps = chosenSteps(list, { count: points, random: world.random });
     const counts = await Promise.all(
-      [0, 1].map((index) =>
-        killAtSteps(steps, async (env) => {
+      [0, 1].map(async (index) => {
+        const reached = await killAtSteps(steps, async (env) => {
           await world.killAgent(index);
           await world.startAgent(index, { env });
           return {
             killed: world.agents[index]?.ended ?? Promise.resolve(),
             kill: () => world.killAgent(index),
           };
-        }),
-      ),
+        });
+        // At once, and not when the other has ended, too: nobody else makes the runs of what it holds.
+        await world.startAgent(index);
+        return reached;
+      }),
     );
-    await Promise.all([0, 1].map((index) => world.startAgent(index)));
     await sleep(45_000);
     return outcomeOf(sumOf(counts));
   },

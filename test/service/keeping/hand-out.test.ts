@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { evenly, gapsOf } from '../../../src/service/scheduling/gaps.ts';
+import { evenly } from '../../../src/service/scheduling/gaps.ts';
 import { holderOf, withOwnPlaces, type Member } from '../../../src/service/keeping/hand-out.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 
@@ -51,13 +51,6 @@ test('of two living agents at one place, the one that it is named after stays th
 test('the order of the agents does not matter', () => {
   const three = [member(10), member(20), member(30)];
   expect(holders(three.toReversed())).toEqual(holders(three));
-});
-
-test('gaps are the moments without a known run', () => {
-  const gap = (from: number, to: number) => ({ from, to, count: (to - from) / 10 + 1 });
-  expect(gapsOf({ from: 0, to: 50, stepMs: 10 }, new Set())).toEqual([gap(0, 50)]);
-  expect(gapsOf({ from: 0, to: 50, stepMs: 10 }, new Set([0, 20, 50]))).toEqual([gap(10, 10), gap(30, 40)]);
-  expect(gapsOf({ from: 10, to: 10, stepMs: 10 }, new Set([10]))).toEqual([]);
 });
 
 describe('a stretch in parts that begin at moments of the check', () => {

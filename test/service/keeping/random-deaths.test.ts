@@ -9,7 +9,7 @@ import { missedReport } from '../../../src/agent/keeping/made-jobs.ts';
 import { readAssignments, type PackedCheck } from '../../../src/agent/keeping/packed.ts';
 import type { KeepingAnswer } from '../../../src/protocol/assignments.ts';
 import { protocolMinor } from '../../../src/protocol/agent-calls.ts';
-import { nextDue, scheduledJobId } from '../../../src/protocol/schedule.ts';
+import { nextDue, scheduledJobId, type Schedule } from '../../../src/protocol/schedule.ts';
 import { randomFrom, type Random } from '../../chaos/random.ts';
 import { addCheck, createClock, type TestAgent } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
@@ -48,6 +48,12 @@ type Process = {
   nextSaveAt: number;
 };
 
+/** A check, and the schedules that it had. `since`: of the edit; its moments come after it. */
+type History = { id: string; schedules: { schedule: Schedule; since: number }[] };
+
+/** Until then after an edit of a schedule, the service may not have noticed it: moments of the former one may be run. */
+const unnoticedMs = 8_000;
+
 /** Number of random courses. Ids are random as well, so that each of them is new: this finds faults, and guards against none. */
 const courses = Number(process.env['RANDOM_DEATHS'] ?? 0);
 if (courses === 0)
@@ -58,44 +64,68 @@ describe.skipIf(courses === 0).each(databases)('agents that die at random: $name
     const clock = createClock(start);
     const { current } = keepingBench(database, clock, start);
 
-    it.each(Array.from({ length: courses }, (_, index) => index + 1))(
-      'lose no run and double none (seed %i)',
-      { timeout: 300_000 },
-      async (seed) => {
-        const random = randomFrom(seed);
-        const { db, accountId } = current();
-        const ids: string[] = [];
-        for (let count = 0; count < 8; count++) {
-          const id = await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-          // Every ten seconds, spread over them.
-          await db.query(
-            `update checks set interval_seconds = 10, offset_seconds = $2, next_due_at = $3 where id = $1`,
-            [
-              id,
-              count % 10,
-              new Date(nextDue({ intervalSeconds: 10, offsetSeconds: count % 10 }, clock.now())),
-            ],
-          );
-          ids.push(id);
-        }
-        const from = clock.now();
-        const hosts = [0, 1, 2].map(() => createHost(random));
-        const end = from + (seconds + calmSeconds) * 1_000;
-        while (clock.now() < end) {
-          const isCalm = clock.now() >= from + seconds * 1_000;
-          clock.advance(1_000);
-          for (const host of hosts) await host.step(isCalm);
-          if (random.next() < 0.1) {
-            const id = random.pick(ids);
-            await db.query(`update checks set name = name || 'x' where id = $1`, [id]);
-          }
-          // Replicas are killed, too: for some seconds nobody hands anything out.
-          if (isCalm || random.next() < 0.7) await current().handOut();
-        }
-        await current().service.scheduler.tick();
-        expect(await wrongOf(ids, { from, to: end - 20_000 })).toEqual([]);
+    describe.each([{ edits: 'names' }, { edits: 'schedules' }] as const)(
+      'while $edits are edited',
+      (edited) => {
+        it.each(Array.from({ length: courses }, (_, index) => index + 1))(
+          'lose no run and double none (seed %i)',
+          { timeout: 300_000 },
+          async (seed) => {
+            const random = randomFrom(seed);
+            const from = clock.now();
+            const checks: History[] = [];
+            // Every ten seconds, spread over them.
+            for (let count = 0; count < 8; count++)
+              checks.push(await add({ intervalSeconds: 10, offsetSeconds: count % 10 }));
+            const hosts = [0, 1, 2].map(() => createHost(random));
+            const end = from + (seconds + calmSeconds) * 1_000;
+            while (clock.now() < end) {
+              const isCalm = clock.now() >= from + seconds * 1_000;
+              clock.advance(1_000);
+              for (const host of hosts) await host.step(isCalm);
+              if (random.next() < 0.1) {
+                const check = random.pick(checks);
+                if (edited.edits === 'names')
+                  await current().db.query(`update checks set name = name || 'x' where id = $1`, [check.id]);
+                else if (!isCalm) await reschedule(check, random);
+              }
+              // Replicas are killed, too: for some seconds nobody hands anything out.
+              if (!isCalm && random.next() >= 0.7) continue;
+              await current().handOut();
+              if (edited.edits === 'schedules') await current().service.scheduler.tick();
+            }
+            await current().service.scheduler.tick();
+            expect(await wrongOf(checks, end - 20_000)).toEqual([]);
+          },
+        );
       },
     );
+
+    const setSchedule = async ({ id, schedules }: History, schedule: Schedule): Promise<void> => {
+      const { intervalSeconds, offsetSeconds } = schedule;
+      await current().db.query(
+        `update checks set interval_seconds = $2, offset_seconds = $3, next_due_at = $4 where id = $1`,
+        [id, intervalSeconds, offsetSeconds, new Date(nextDue(schedule, clock.now()))],
+      );
+      schedules.push({ schedule, since: clock.now() });
+    };
+
+    async function add(schedule: Schedule): Promise<History> {
+      const { db, accountId } = current();
+      const id = await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+      const check: History = { id, schedules: [] };
+      await setSchedule(check, schedule);
+      return check;
+    }
+
+    async function reschedule(check: History, random: Random): Promise<void> {
+      const before = check.schedules.at(-1);
+      const intervalSeconds = random.pick([10, 20, 30]);
+      const schedule = { intervalSeconds, offsetSeconds: Math.floor(random.next() * intervalSeconds) };
+      // Two edits that the service sees as one are one.
+      if (before === undefined || clock.now() - before.since < unnoticedMs) return;
+      await setSchedule(check, schedule);
+    }
 
     function createHost(random: Random) {
       const folder: Folder = { holders: [], checks: [], reportedTo: null, outbox: [] };
@@ -204,39 +234,51 @@ describe.skipIf(courses === 0).each(databases)('agents that die at random: $name
       };
     }
 
-    async function wrongOf(ids: readonly string[], { from, to }: { from: number; to: number }) {
+    async function wrongOf(checks: readonly History[], to: number) {
       const rows = await current().db.query<{
         checkId: string;
         jobId: string | null;
         started: Date;
         stopped: Date;
+        count: number | null;
       }>(
-        `select check_id as "checkId", job_id as "jobId", started_at as started, stopped_at as stopped
+        `select check_id as "checkId", job_id as "jobId", started_at as started, stopped_at as stopped,
+           (body->'details'->>'count')::integer as count
          from check_results where result_type = 'FINAL'
          -- The last run of an agent that died is queued, and nobody here takes jobs.
-         union all select check_id, id, due_at, due_at from jobs where state = 'queued'`,
+         union all select check_id, id, due_at, due_at, null from jobs where state = 'queued'`,
       );
       const wrong: string[] = [];
-      for (const [index, id] of ids.entries()) {
-        const schedule = { intervalSeconds: 10, offsetSeconds: index % 10 };
+      for (const [index, { id, schedules }] of checks.entries()) {
         const own = rows.filter(({ checkId }) => checkId === id);
-        for (let at = nextDue(schedule, from); at < to; at = nextDue(schedule, at)) {
-          const jobId = scheduledJobId(id, current().office.id, at);
-          const runs = own.filter((row) => row.jobId === jobId).length;
-          const records = own.filter(
-            ({ jobId: job, started, stopped }) =>
-              job === null && started.getTime() <= at && at <= stopped.getTime(),
-          ).length;
-          if (runs + records !== 1)
-            wrong.push(
-              `check ${index} at ${new Date(at).toISOString()}: ${runs} results, ${records} records`,
-            );
+        for (const [place, { schedule, since }] of schedules.entries()) {
+          const next = schedules[place + 1]?.since ?? to;
+          for (let at = nextDue(schedule, since); at <= next && at < to; at = nextDue(schedule, at)) {
+            const jobId = scheduledJobId(id, current().office.id, at);
+            const runs = own.filter((row) => row.jobId === jobId).length;
+            const records = own.filter((row) => row.jobId === null && isIn(at, row)).length;
+            if (runs + records !== 1)
+              wrong.push(
+                `check ${index}, every ${schedule.intervalSeconds} s, at ${new Date(at).toISOString()}: ` +
+                  `${runs} results, ${records} records`,
+              );
+          }
         }
       }
       return wrong;
     }
   });
 });
+
+/** True if a record of runs that follow each other evenly has one at `at`. */
+function isIn(
+  at: number,
+  { started, stopped, count }: { started: Date; stopped: Date; count: number | null },
+) {
+  const [from, to] = [started.getTime(), stopped.getTime()];
+  if (at < from || at > to) return false;
+  return count === null || count < 2 ? at === from : (at - from) % ((to - from) / (count - 1)) === 0;
+}
 
 const reportOf = (missed: MissedRuns) => missedReport(missed, { version: '1.2.3', tag: createTag() });
 const timesAt = (at: number) => ({
