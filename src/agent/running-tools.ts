@@ -8,7 +8,7 @@ import type { ArtifactDelivery } from './artifacts/delivery.ts';
 import type { KeepArtifacts } from './artifacts/attempt-files.ts';
 import type { RunningTools } from './claiming/intake.ts';
 import type { NamedEndpoint } from './own-network/examination.ts';
-import type { jobOf } from './keeping/made-jobs.ts';
+import type { MadeJobs } from './keeping/made-jobs.ts';
 import { serviceEndpoint } from './link/service-endpoint.ts';
 import type { Trouble } from './own-network/troubles.ts';
 import type { Outbox } from './outbox/outbox.ts';
@@ -133,7 +133,7 @@ export async function createRunParts(
 /** Loads the modules that an agent needs only once it has work: schemas, executors, network and grading. */
 export type ToolLoader = {
   /** Loads and warms up; includes the executors of scripts if the agent has script code. */
-  load: () => Promise<RunningTools & { jobOf: typeof jobOf }>;
+  load: () => Promise<RunningTools & MadeJobs>;
   /** What is wrong with this host's own network; null = nothing is known to be. */
   ownNetworkTrouble: () => Trouble | null;
   close: () => void;
@@ -160,7 +160,7 @@ export function createToolLoader(
   let ownNetworkTrouble: () => Trouble | null = () => null;
   return {
     load: async () => {
-      const [{ parseJob }, { runJob, reportInvalid }, { jobOf }] = await Promise.all([
+      const [{ parseJob }, { runJob, reportInvalid }, { jobOf, lostReport }] = await Promise.all([
         import('./claiming/parse-job.ts'),
         import('./run/run-job.ts'),
         import('./keeping/made-jobs.ts'),
@@ -184,7 +184,7 @@ export function createToolLoader(
       closeParts = close;
       ({ ownNetworkTrouble } = own);
       if (closed) close();
-      return { parseJob, runJob, reportInvalid, parts, jobOf };
+      return { parseJob, runJob, reportInvalid, parts, jobOf, lostReport };
     },
     ownNetworkTrouble: () => ownNetworkTrouble(),
     close: () => {

@@ -123,6 +123,7 @@ export function createKeeping(
       heardAt: contact.heardAt(),
       stopsInOutages,
       skewMs: moments.skewMs(),
+      runs: timetable.keptRuns(),
     }),
     isKnown: () => session.clockSkewMs() !== null,
     isAway: () => !isEnding && (isFailing || session.clockSkewMs() === null) && contact.isLost(),
@@ -135,6 +136,7 @@ export function createKeeping(
       variables ??= kept.variables;
       const others = kept.checks.filter(({ checkId }) => held.find(checkId, 0) === undefined);
       held.restore(others, kept.reportedTo);
+      timetable.restore(kept.runs);
       // The service knows of none of them, so only a complete list says which are held by others.
       cursor = null;
       adoptions += 1;

@@ -2,8 +2,9 @@ import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { Compile } from 'typebox/compile';
 import { SharedVariables } from '../../protocol/assignments.ts';
-import { parsedJson } from '../../json-values.ts';
+import { fieldsOf, parsedJson } from '../../json-values.ts';
 import { bootId, isOwnerGone, ownerFiles } from '../folders/owner.ts';
+import { afterDeath, mergedRuns, type KeptRun } from './going-runs.ts';
 import type { Adopted, KeptFacts } from './kept.ts';
 import { readAssignments } from './packed.ts';
 import { readSealedLines } from './sealed-lines.ts';
@@ -105,6 +106,7 @@ export function merged(a: Adopted, b: Adopted): Adopted {
     stopsInOutages: newer.stopsInOutages,
     skewMs: newer.skewMs ?? older.skewMs,
     variables: newer.variables ?? older.variables,
+    runs: mergedRuns(a.runs, b.runs),
   };
 }
 
@@ -120,7 +122,10 @@ async function readKept(folder: string, name: string, key: Buffer): Promise<Adop
   const [last] = (await readSealedLines(join(folder, factsName), key)) ?? [];
   const later = parsedJson(last ?? '') as (Partial<KeptFacts> & { version?: unknown }) | undefined; // checked below
   const isLater = typeof later?.version === 'string' && later.version === first?.version;
-  const { holders, reportedTo, heardAt, stopsInOutages, skewMs } = { ...first, ...(isLater ? later : {}) };
+  const { holders, reportedTo, heardAt, stopsInOutages, skewMs, runs } = {
+    ...first,
+    ...(isLater ? later : {}),
+  };
   if (!Array.isArray(holders) || typeof heardAt !== 'number') return null;
   // Earlier releases write no instances, and everything in one line.
   const { instances = [], variables } = first ?? {};
@@ -135,7 +140,19 @@ async function readKept(folder: string, name: string, key: Buffer): Promise<Adop
     // Another machine that shares the volume has another clock.
     skewMs: typeof skewMs === 'number' && first?.boot === bootId() ? skewMs : null,
     variables: sharedVariables.Check(variables) ? variables : null,
+    // Earlier releases keep none.
+    runs: Array.isArray(runs) ? afterDeath(runs.filter(isRun)) : [],
   };
+}
+
+function isRun(value: unknown): value is KeptRun {
+  const { checkId, locationId, dueAt, deaths } = fieldsOf(value);
+  return (
+    typeof checkId === 'string' &&
+    typeof locationId === 'string' &&
+    Number.isInteger(dueAt) &&
+    Number.isInteger(deaths)
+  );
 }
 
 function* parsedLines(lines: Iterable<string>): Generator<unknown> {

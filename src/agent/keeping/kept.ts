@@ -1,4 +1,5 @@
 import type { SharedVariables } from '../../protocol/assignments.ts';
+import type { KeptRun } from './going-runs.ts';
 import type { PackedCheck } from './packed.ts';
 
 /** What a process keeps in its data folder for the next one. */
@@ -14,6 +15,8 @@ export type KeptFacts = {
   stopsInOutages: boolean;
   /** This machine's clock minus the service's; null = it is not known, or the machine was another one. */
   skewMs: number | null;
+  /** Runs that are in progress for some time, or were when an earlier process died. */
+  runs: KeptRun[];
 };
 
 export type Kept = KeptFacts & {

@@ -2,13 +2,16 @@ import { fieldsOf, itemsOf, parsedJson } from '../../json-values.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
 import { scheduledJobId, scheduledRunId } from '../../protocol/schedule.ts';
-import { missedGrade } from '../run/grade.ts';
+import { erroredGrade, missedGrade, type Grade } from '../run/grade.ts';
 import { resultOf } from '../run/result.ts';
 import { sequenceIdOf } from './ledger.ts';
 import type { MissedCode, MissedRuns } from './held-checks.ts';
 import type { PackedCheck } from './packed.ts';
 
 /** Jobs and reports that the agent makes itself, because it holds the checks. */
+
+/** They are loaded with the first run. */
+export type MadeJobs = { jobOf: typeof jobOf; lostReport: typeof lostReport };
 
 const leaseMs = 30_000;
 
@@ -54,38 +57,68 @@ const messages = {
 /** A report of runs that did not take place. It takes the way of results, so that it is not lost and keeps its order. */
 export function missedReport(
   { check, from, to, count, code }: MissedRuns,
-  { version, tag }: { version: string; tag: string },
+  process: { version: string; tag: string },
 ): Result {
   const iso = (time: number) => new Date(time).toISOString();
+  const grade = missedGrade(reasonOf(code, messages[code]));
+  return reportOf(
+    check,
+    { ...process, dueAt: from, startedAt: from, stoppedAt: to, grade },
+    {
+      from: iso(from),
+      to: iso(to),
+      count,
+    },
+  );
+}
+
+/** The result of a run that is not made again, because agents died while they made it. */
+export function lostReport(
+  check: PackedCheck,
+  { now, ...run }: { dueAt: number; now: number; version: string; tag: string },
+): Result {
+  const message = 'the agent died twice while it was running it';
+  const grade = erroredGrade(reasonOf('AGENT_LOST', message));
+  return reportOf(check, { ...run, startedAt: now, stoppedAt: now, grade }, {});
+}
+
+/** A result without an attempt. */
+function reportOf(
+  check: PackedCheck,
+  report: {
+    dueAt: number;
+    startedAt: number;
+    stoppedAt: number;
+    grade: Grade;
+    version: string;
+    tag: string;
+  },
+  details: Record<string, unknown>,
+): Result {
+  const { dueAt, startedAt, stoppedAt, grade, version, tag } = report;
   const job = fieldsOf(parsedJson(check.job));
   return resultOf(
     {
-      jobId: scheduledJobId(check.checkId, check.locationId, from),
+      jobId: scheduledJobId(check.checkId, check.locationId, dueAt),
       leaseToken: check.holder,
       sequenceId: sequenceIdOf(tag),
       checkId: check.checkId,
       checkType: String(job['checkType']),
       runLocation: String(job['runLocation']),
       isKept: true,
-      dueAt: iso(from),
+      dueAt: new Date(dueAt).toISOString(),
     },
     {
       attempt: 1,
       resultType: 'FINAL',
       version,
       attempted: {
-        outcome: {
-          base: { ok: true },
-          responseTime: 0,
-          timings: null,
-          assertions: [],
-          details: { from: iso(from), to: iso(to), count },
-        },
-        grade: missedGrade(reasonOf(code, messages[code])),
+        outcome: { base: { ok: true }, responseTime: 0, timings: null, assertions: [], details },
+        grade,
         artifacts: [],
         log: [],
-        startedAt: from,
-        stoppedAt: to,
+        startedAt,
+        stoppedAt,
       },
     },
   );

@@ -5,10 +5,11 @@ import { createHolds } from '../run/holds.ts';
 import type { Loading } from '../claiming/loading.ts';
 import type { Lanes } from '../run/lanes.ts';
 import { createCalmRuns } from './calm-runs.ts';
+import { createGoingRuns, type KeptRun } from './going-runs.ts';
 import type { HeldChecks, MissedCode } from './held-checks.ts';
 import { createLateRuns } from './late-runs.ts';
 import { momentsOf, type Ledger } from './ledger.ts';
-import type { jobOf } from './made-jobs.ts';
+import type { MadeJobs } from './made-jobs.ts';
 import { createMissedReports } from './missed-reports.ts';
 import type { PackedCheck } from './packed.ts';
 
@@ -21,6 +22,10 @@ export type Timetable = {
   replan: () => void;
   /** The outbox has dropped a result. Its run is reported as missed when there is room again. */
   lost: (payload: Buffer) => void;
+  /** Takes runs that dead processes of the data folder were making. */
+  restore: (runs: readonly KeptRun[]) => void;
+  /** Runs in progress, for the process that continues this one. */
+  keptRuns: () => KeptRun[];
   /** The first moment that waits to be reported as missed; null = none waits. */
   unreported: () => number | null;
   size: () => number;
@@ -41,7 +46,7 @@ const formerMs = 1_500;
 export type RunOptions = {
   version: string;
   lanes: Lanes;
-  loading: Pick<Loading<RunningTools & { jobOf: typeof jobOf }>, 'get' | 'isBroken'>;
+  loading: Pick<Loading<RunningTools & MadeJobs>, 'get' | 'isBroken'>;
   available: () => Parameters<RunningTools['parseJob']>[1];
   /** Hands a serialised result to the outbox. `isCalm`: nobody waits for it. */
   deliver: (json: string, isCalm: boolean) => Promise<void>;
@@ -83,11 +88,10 @@ export function createTimetable(
   /** Runs in progress by check. */
   const busy = new Map<string, number>();
   /** The same runs. */
-  const going = new Set<string>();
+  const going = createGoingRuns({ now });
   /** Runs that have begun and have no slot yet, and late ones in progress. */
   let beginning = 0;
   let late = 0;
-  const keyOf = ({ checkId, locationId }: PackedCheck, dueAt: number) => `${checkId} ${locationId} ${dueAt}`;
 
   const reports = createMissedReports({
     isFull: options.isFull,
@@ -108,14 +112,17 @@ export function createTimetable(
     // Those that belong to this form of the check: while its parts load, it may be replaced or taken away.
     const variables = options.variables();
     busy.set(checkId, (busy.get(checkId) ?? 0) + 1);
-    going.add(keyOf(check, dueAt));
+    going.begin(check, dueAt);
     beginning += 1;
     try {
-      const { parseJob, runJob, reportInvalid, parts, jobOf } = await loading
+      const { parseJob, runJob, reportInvalid, parts, jobOf, lostReport } = await loading
         .get()
         .finally(() => (beginning -= 1));
       const deliver = (json: string, hasPassed = false) =>
         options.deliver(json, calmRuns.note(checkId, hasPassed));
+      if (going.isSpent(check, dueAt)) {
+        return await deliver(JSON.stringify(lostReport(check, { dueAt, now: now(), version, tag })));
+      }
       const own = { ...parts, leases, deliver };
       const parsed = parseJob(jobOf(check, { dueAt, now: now(), variables, tag }), options.available());
       if (parsed.job !== null) await runJob(parsed.job, own);
@@ -129,7 +136,7 @@ export function createTimetable(
       const left = (busy.get(checkId) ?? 1) - 1;
       if (left > 0) busy.set(checkId, left);
       else busy.delete(checkId);
-      going.delete(keyOf(check, dueAt));
+      going.end(check, dueAt);
       settle();
     }
   };
@@ -186,7 +193,7 @@ export function createTimetable(
     const isBlocked = cannotBegin();
     for (const { check, dueAt } of due.runs) {
       // The service has given the check to this process, which makes the run already because an earlier one held it.
-      if (going.has(keyOf(check, dueAt))) continue;
+      if (going.has(check, dueAt)) continue;
       const isLate = at - dueAt > lateMs;
       if (isLate && !isBlocked) {
         if (lateRuns.add(check, dueAt)) ledger.open(dueAt, at);
@@ -243,6 +250,8 @@ export function createTimetable(
       const count = Math.round((lost.to - lost.from) / (check.intervalSeconds * 1000)) + 1;
       unmade(check, lost.from, { to: lost.to, count, code: 'NO_AGENT' });
     },
+    restore: going.restore,
+    keptRuns: () => going.kept(isEnding),
     unreported: reports.earliest,
     size: holds.size,
     drain: () => {

@@ -315,6 +315,7 @@ test('the next process on the data folder takes the checks over; the file shows 
     heardAt: first,
     stopsInOutages: true,
     skewMs: null,
+    runs: [],
     variables: { tag: 't', list: [{ key: 'A', value: 'the-secret-of-the-account' }] },
   });
   await before.close();
@@ -341,6 +342,7 @@ test('the next process on the data folder takes the checks over; the file shows 
     heardAt: first,
     stopsInOutages: false,
     skewMs: null,
+    runs: [],
     variables: null,
   });
   await after.close();

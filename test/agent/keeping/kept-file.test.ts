@@ -94,7 +94,14 @@ test('the checks of an agent of an earlier release are continued', async () => {
 
 test('what changes with each run is written without the checks, and counts only with the checks it was written for', async () => {
   const one = file('one');
-  const facts = { holders: ['a', 'b'], reportedTo: 5_000, heardAt: 6, stopsInOutages: true, skewMs: 7 };
+  const facts = {
+    holders: ['a', 'b'],
+    reportedTo: 5_000,
+    heardAt: 6,
+    stopsInOutages: true,
+    skewMs: 7,
+    runs: [],
+  };
   // Nothing is held yet.
   await one.saveFacts(facts);
   expect(readdirSync(root)).toEqual([]);
@@ -251,4 +258,30 @@ test('the difference of the clocks counts only on the machine that measured it',
   const two = file('two');
   expect(await two.adopt()).toMatchObject({ skewMs: null, checks: kept.checks });
   await two.close();
+});
+
+test('a process that died during a run is charged once, however many processes read what it kept', async () => {
+  const run = { checkId: 'c', locationId: 'l', dueAt: 5_000, deaths: 0, isGoing: true };
+  const waiting = { ...run, dueAt: 6_000, deaths: 1, isGoing: false };
+  const one = file('one');
+  await one.save({ ...kept, runs: [run, waiting] });
+  await one.close();
+  for (const name of ['two', 'three']) {
+    const next = file(name);
+    expect((await next.adopt())?.runs).toEqual([{ ...run, deaths: 1, isGoing: false }, waiting]);
+    await next.close();
+  }
+  const four = file('four');
+  await four.adopt();
+  await four.save(kept);
+  // It begins the run again, and dies during it.
+  await four.saveFacts({ ...kept, runs: [{ ...run, deaths: 1 }] });
+  await four.close();
+  const five = file('five');
+  expect((await five.adopt())?.runs).toEqual([{ ...run, deaths: 2, isGoing: false }]);
+  await five.save({ ...kept, runs: [{ checkId: 1 }, 'x', null] as unknown as typeof kept.runs });
+  await five.close();
+  const six = file('six');
+  expect((await six.adopt())?.runs).toEqual([]);
+  await six.close();
 });

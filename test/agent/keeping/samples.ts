@@ -23,5 +23,6 @@ export const keptSample = (check: PackedCheck): Kept => ({
   heardAt: 1,
   stopsInOutages: false,
   skewMs: null,
+  runs: [],
   variables: { tag: 't', list: [{ key: 'A', value: 'b' }] },
 });

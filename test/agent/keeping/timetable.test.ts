@@ -3,7 +3,7 @@ import type { RunParts } from '../../../src/agent/run/run-job.ts';
 import type { RunningTools } from '../../../src/agent/claiming/intake.ts';
 import { createHeldChecks } from '../../../src/agent/keeping/held-checks.ts';
 import { createLedger, createTag } from '../../../src/agent/keeping/ledger.ts';
-import { jobOf } from '../../../src/agent/keeping/made-jobs.ts';
+import { jobOf, lostReport } from '../../../src/agent/keeping/made-jobs.ts';
 import type { PackedCheck } from '../../../src/agent/keeping/packed.ts';
 import { createTimetable, type Timetable } from '../../../src/agent/keeping/timetable.ts';
 import { createLoading } from '../../../src/agent/claiming/loading.ts';
@@ -60,7 +60,7 @@ function bench(load: (tools: RunningTools) => Promise<RunningTools> = (tools) =>
     parts: {},
   } as unknown as RunningTools; // only these are used
   const loading = createLoading({
-    load: async () => ({ ...(await load(tools)), jobOf }),
+    load: async () => ({ ...(await load(tools)), jobOf, lostReport }),
     fault: () => undefined,
     fail: () => undefined,
   });
@@ -336,4 +336,29 @@ test('a run whose result the outbox has dropped is reported as missed when there
   fill(false);
   await expect.poll(() => reports.length).toBe(2);
   expect(reports[1]).toMatchObject({ details: reports[0]?.['details'] });
+});
+
+test('a run during which two processes died is not made again', async () => {
+  const { held, ledger, timetable: own, jobs, reports, calm, at } = bench();
+  const { checkId, locationId } = check();
+  own.restore([{ checkId, locationId, dueAt: start, deaths: 2, isGoing: false }]);
+  held.apply(answer(), [check()]);
+  own.runDue();
+  await expect.poll(() => reports.length).toBe(1);
+  expect(reports[0]).toMatchObject({
+    resultType: 'FINAL',
+    status: 'errored',
+    hasErrors: true,
+    dueAt: new Date(start).toISOString(),
+    reason: { code: 'AGENT_LOST', owner: 'ours' },
+  });
+  expect(calm).toEqual([false]);
+  expect(jobs).toEqual([]);
+  expect(own.keptRuns()).toEqual([]);
+  // It counts as reported when the service has it.
+  expect(ledger.reportedTo(start + 1_000, held.earliest())).toBeLessThan(start);
+  // The next one is made.
+  at(60_000);
+  own.runDue();
+  await expect.poll(() => jobs.length).toBe(1);
 });

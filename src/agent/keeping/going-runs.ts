@@ -1,0 +1,114 @@
+import type { PackedCheck } from './packed.ts';
+
+/**
+ * The runs of held checks in progress. They are kept in the data folder, because a run may end its process: the next one makes it
+ * again, but not for ever. As with jobs of the queue, a run during which two processes died ends with the reason AGENT_LOST.
+ */
+
+/** A run that is in progress, or that was when a process died. `dueAt`: milliseconds since the epoch. */
+export type KeptRun = {
+  checkId: string;
+  locationId: string;
+  dueAt: number;
+  /** Processes that died while they made it. */
+  deaths: number;
+  /** This process makes it. */
+  isGoing: boolean;
+};
+
+export type GoingRuns = {
+  begin: (check: PackedCheck, dueAt: number) => void;
+  end: (check: PackedCheck, dueAt: number) => void;
+  has: (check: PackedCheck, dueAt: number) => boolean;
+  /** It is not made again. */
+  isSpent: (check: PackedCheck, dueAt: number) => boolean;
+  /** Takes what dead processes have kept. */
+  restore: (runs: readonly KeptRun[]) => void;
+  /** What the next process must know. `isEnding`: this one stops, and is not charged with what it aborts. */
+  kept: (isEnding: boolean) => KeptRun[];
+};
+
+/** Deaths after which a run is spent. */
+const mostDeaths = 2;
+/** A process that dies earlier is not charged: some runs have always just begun. */
+const chargedAfterMs = 5_000;
+/** Nobody makes a run so long after its moment: it may begin within its interval, at most six minutes, and takes its time. */
+const forgetMs = 3_600_000;
+const mostKept = 500;
+
+type Run = Omit<KeptRun, 'isGoing'> & { since: number | null };
+
+/** `now`: the service's clock; `clock`: milliseconds of a monotonic clock. */
+export function createGoingRuns({
+  now,
+  clock = () => performance.now(),
+}: {
+  now: () => number;
+  clock?: () => number;
+}): GoingRuns {
+  const runs = new Map<string, Run>();
+  const keyOf = ({ checkId, locationId }: Pick<PackedCheck, 'checkId' | 'locationId'>, dueAt: number) =>
+    `${checkId} ${locationId} ${dueAt}`;
+
+  return {
+    begin: (check, dueAt) => {
+      const { checkId, locationId } = check;
+      const key = keyOf(check, dueAt);
+      runs.set(key, { checkId, locationId, dueAt, deaths: runs.get(key)?.deaths ?? 0, since: clock() });
+    },
+    end: (check, dueAt) => void runs.delete(keyOf(check, dueAt)),
+    has: (check, dueAt) => (runs.get(keyOf(check, dueAt))?.since ?? null) !== null,
+    isSpent: (check, dueAt) => (runs.get(keyOf(check, dueAt))?.deaths ?? 0) >= mostDeaths,
+    restore: (kept) => {
+      for (const { checkId, locationId, dueAt, deaths } of kept) {
+        const known = runs.get(keyOf({ checkId, locationId }, dueAt));
+        if (known === undefined)
+          runs.set(keyOf({ checkId, locationId }, dueAt), {
+            checkId,
+            locationId,
+            dueAt,
+            deaths,
+            since: null,
+          });
+        else known.deaths = Math.max(known.deaths, deaths);
+      }
+    },
+    kept: (isEnding) => {
+      const [at, monotonic] = [now(), clock()];
+      const kept: KeptRun[] = [];
+      for (const [key, { since, ...run }] of runs) {
+        if (since === null && run.dueAt < at - forgetMs) {
+          runs.delete(key);
+          continue;
+        }
+        const isGoing = since !== null && !isEnding && monotonic - since >= chargedAfterMs;
+        if ((isGoing || run.deaths > 0) && kept.length < mostKept) kept.push({ ...run, isGoing });
+      }
+      return kept;
+    },
+  };
+}
+
+/** What is left of the runs of a process that has died: it is charged with those that it was making. */
+export function afterDeath(runs: readonly KeptRun[]): KeptRun[] {
+  return runs.map(({ deaths, isGoing, ...run }) => ({
+    ...run,
+    deaths: deaths + (isGoing ? 1 : 0),
+    isGoing: false,
+  }));
+}
+
+/** Those of several processes that shared a folder. */
+export function mergedRuns(a: readonly KeptRun[], b: readonly KeptRun[]): KeptRun[] {
+  const all = new Map<string, KeptRun>();
+  for (const run of [...a, ...b]) {
+    const key = `${run.checkId} ${run.locationId} ${run.dueAt}`;
+    const other = all.get(key);
+    all.set(key, {
+      ...run,
+      deaths: Math.max(run.deaths, other?.deaths ?? 0),
+      isGoing: run.isGoing || other?.isGoing === true,
+    });
+  }
+  return [...all.values()];
+}
