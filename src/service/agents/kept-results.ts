@@ -159,7 +159,11 @@ export async function lockKeptRuns(
         sessionId: null,
         testSession: false,
         // It may have been recorded as missed when its agent seemed to be dead, or by an agent that held the check before.
-        isAbandoned: now - dueAt >= promptMs || (recordedTo !== null && dueAt <= recordedTo),
+        // The run after it may be one of another schedule, and have closed the record.
+        isAbandoned:
+          now - dueAt >= promptMs ||
+          dueAt < keeper.handedOut.owedFrom.getTime() ||
+          (recordedTo !== null && dueAt <= recordedTo),
       };
     },
   };

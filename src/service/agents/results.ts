@@ -196,10 +196,10 @@ async function storeInTransaction(
   return [...answers, ...others];
 }
 
-/** Runs that were recorded as missed and now have their final result. */
+/** Runs that were recorded as missed, and now have their final result or the first one of a run that its holder makes. */
 const lateRunsOf = (states: readonly JobState[]): LateRun[] =>
-  states.flatMap(({ job, finalResultId }) =>
-    finalResultId !== null && job.isAbandoned && !job.testSession ? [job] : [],
+  states.flatMap(({ job, finalResultId, isNew, changed }) =>
+    (finalResultId !== null || (isNew && changed)) && job.isAbandoned && !job.testSession ? [job] : [],
   );
 
 async function write(

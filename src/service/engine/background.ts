@@ -215,16 +215,20 @@ async function beginDue(parts: Parts, queues: readonly Queue[]): Promise<number>
 
 /** Starts items of a queue while there are free places; returns how many. */
 async function begin(parts: Parts, queue: Queue): Promise<number> {
-  const { boss, log } = parts;
+  const { boss, db, log } = parts;
   const free = queue.concurrency - queue.running.size;
   if (free <= 0) return 0;
-  const jobs = await boss.fetch<object>(queue.name, { batchSize: free, includeMetadata: true });
-  // If this fails, the loop of leases marks them.
-  await markRunning(
-    parts.db,
-    schema,
-    jobs.map(({ id }) => id),
-  ).catch((error: unknown) => log.warn({ error: toError(error).message }, 'background queue error'));
+  // Together, because the answer of the database may be lost: only what is marked is restarted soon.
+  const jobs = await db.tx(async (tx) => {
+    const options = { batchSize: free, includeMetadata: true as const, db: adapter(tx) };
+    const taken = await boss.fetch<object>(queue.name, options);
+    await markRunning(
+      tx,
+      schema,
+      taken.map(({ id }) => id),
+    );
+    return taken;
+  });
   for (const job of jobs) {
     queue.marked.set(job.id, performance.now() + queue.expireSeconds * 1000);
     const running: Promise<void> = run(parts, queue, job)

@@ -6,7 +6,6 @@ import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
 import { recordGaps, type Stretch } from '../scheduling/gaps.ts';
-import { partsOf } from '../scheduling/missed-moments.ts';
 import type { HandedOut } from './handed-out-schedule.ts';
 
 /** Reports of agents that they have not made runs of checks that they hold or held. */
@@ -71,15 +70,13 @@ function rangesOf({ from, to, count }: MissedReport, keeper: MissedKeeper, now: 
   if (count < 1 || count > protocolLimits.missedMoments) return [];
   const stepMs = keeper.intervalSeconds * 1000;
   if (count === 1) return from === to ? dueParts({ from, to, stepMs }, keeper) : [];
-  const next = nextDue(keeper, from);
-  const isAtOnce = lastDue(keeper, from) !== from && lastDue(keeper, to) === to;
-  if (isAtOnce && (to - next) / stepMs === count - 2) {
-    return [
-      { from, to: from, stepMs },
-      { from: next, to, stepMs },
-    ];
-  }
   const ownStepMs = (to - from) / (count - 1);
+  const next = nextDue(keeper, from);
+  // Later than the first moment that was handed out, evenly spaced ones are rather those of a former schedule.
+  const mayBeAtOnce = from <= keeper.handedOut.owedFrom.getTime() || ownStepMs % shortestStepMs !== 0;
+  const isAtOnce = mayBeAtOnce && lastDue(keeper, from) !== from && lastDue(keeper, to) === to;
+  if (isAtOnce && (to - next) / stepMs === count - 2)
+    return [{ from, to: from, stepMs }, ...dueParts({ from: next, to, stepMs }, keeper)];
   if (!Number.isInteger(ownStepMs) || ownStepMs < shortestStepMs) return [];
   return dueParts({ from, to, stepMs: ownStepMs }, keeper);
 }
@@ -92,14 +89,29 @@ function dueParts(range: Range, keeper: MissedKeeper): Range[] {
   const { from, to, stepMs } = range;
   const { intervalSeconds, offsetSeconds, owedFrom } = keeper.handedOut;
   if (intervalSeconds === null || offsetSeconds === null) return [range];
+  // A check that was to run at once was first due between two moments.
   const first = owedFrom.getTime();
   const handedOut = { intervalSeconds, offsetSeconds };
-  // A check that was to run at once was first due between two moments. A replica of an earlier release hands out the present
-  // schedule without noting it.
-  const isDue = (at: number) => at <= first || [handedOut, keeper].some((one) => lastDue(one, at) === at);
   if (to <= first || (stepMs === intervalSeconds * 1000 && lastDue(handedOut, to) === to)) return [range];
-  return partsOf({ ...range, count: Math.round((to - from) / stepMs) + 1 }, (at) => !isDue(at));
+  const before = { ...range, to: from + Math.floor((first - from) / stepMs) * stepMs };
+  const after = { ...range, from: Math.max(from, before.to + stepMs) };
+  // A replica of an earlier release hands out the present schedule without noting it.
+  return [before, ...[handedOut, keeper].map((schedule) => common(after, schedule))].filter(
+    (part) => part.from <= part.to,
+  );
 }
+
+/** The moments of a range that a schedule has, too. */
+function common({ from, to, stepMs }: Range, schedule: Schedule): Range {
+  const intervalMs = schedule.intervalSeconds * 1000;
+  const ownStepMs = stepMs * (intervalMs / greatestDivisor(stepMs, intervalMs));
+  let first = from;
+  while (first <= to && first < from + ownStepMs && lastDue(schedule, first) !== first) first += stepMs;
+  if (lastDue(schedule, first) !== first) return { from, to: from - 1, stepMs };
+  return { from: first, to: first + Math.floor((to - first) / ownStepMs) * ownStepMs, stepMs: ownStepMs };
+}
+
+const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greatestDivisor(b, a % b));
 
 /** The moments of a stretch from `earliest` to `latest`; null = there are none. */
 function partOf({ from, to, stepMs }: Range, earliest: number, latest: number): Range | null {

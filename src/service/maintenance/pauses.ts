@@ -109,12 +109,29 @@ export function withoutPauses(
 
 type MissedMoments = NonNullable<Plan['missed']>;
 
-/** Missed moments outside the stretches. They are computed, not listed, because there may be millions. */
-export function missedOutside<Missed extends Pick<MissedMoments, 'from' | 'to' | 'count'>>(
+/** Missed moments outside the stretches, as one item. */
+function missedOutside(
+  missed: MissedMoments,
+  intervalMs: number,
+  stretches: readonly Stretch[],
+): MissedMoments | null {
+  const parts = unpausedParts(missed, intervalMs, stretches);
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  return {
+    ...missed,
+    from: first.from,
+    to: last.to,
+    count: parts.reduce((sum, { count }) => sum + count, 0),
+  };
+}
+
+/** The evenly spaced parts of missed moments outside the stretches. They are computed, not listed: there may be millions of moments. */
+export function unpausedParts<Missed extends Pick<MissedMoments, 'from' | 'to' | 'count'>>(
   missed: Missed,
   intervalMs: number,
   stretches: readonly Stretch[],
-): Missed | null {
+): Missed[] {
   const last = missed.count - 1;
   const indexAt = (at: number) => Math.ceil((at - missed.from) / intervalMs);
   // The numbers of the first and the last moment in each stretch.
@@ -122,19 +139,13 @@ export function missedOutside<Missed extends Pick<MissedMoments, 'from' | 'to' |
     .map(({ from, to }) => ({ first: Math.max(0, indexAt(from)), last: Math.min(last, indexAt(to) - 1) }))
     .filter((range) => range.first <= range.last)
     .sort((a, b) => a.first - b.first);
-  let count = 0;
-  let begin: number | null = null;
-  let end = 0;
+  const at = (index: number) => missed.from + index * intervalMs;
+  const parts: Missed[] = [];
   let next = 0;
   for (const range of [...paused, { first: last + 1, last: last + 1 }]) {
-    if (range.first > next) {
-      begin ??= next;
-      end = range.first - 1;
-      count += range.first - next;
-    }
+    if (range.first > next)
+      parts.push({ ...missed, from: at(next), to: at(range.first - 1), count: range.first - next });
     next = Math.max(next, range.last + 1);
   }
-  if (begin === null) return null;
-  const at = (index: number) => missed.from + index * intervalMs;
-  return { ...missed, from: at(begin), to: at(end), count };
+  return parts;
 }

@@ -42,7 +42,7 @@ export async function correctMissed(
   const deleted: Covering[] = [];
   const shrunk: { item: Missed; resultId: string }[] = [];
   const fresh: { item: Missed; isOpen: boolean }[] = [];
-  for (const record of await findCovering(tx, late)) {
+  for (const record of await findRecords(tx, late)) {
     const whole = { from: record.from.getTime(), to: record.to.getTime(), count: record.count };
     const stepMs = steps.get(record.checkId) ?? 0;
     const own = late
@@ -85,8 +85,34 @@ export async function correctMissed(
   );
 }
 
-/** The records that may count a late run: those of several schedules may overlap in time. */
-async function findCovering(tx: Queryable, late: readonly LateRun[]): Promise<Covering[]> {
+/** The records that count late runs, each once. */
+async function findRecords(tx: Queryable, late: readonly LateRun[]): Promise<Covering[]> {
+  const last = await findCovering(tx, { late, limit: 1 });
+  const isCounted = ({ checkId, runLocation, dueAt }: LateRun) =>
+    last.some(
+      (record) =>
+        record.checkId === checkId &&
+        record.runLocation === runLocation &&
+        hasMoment(
+          { from: record.from.getTime(), to: record.to.getTime(), count: record.count },
+          dueAt.getTime(),
+        ),
+    );
+  // Records of several schedules may overlap in time.
+  const others = last.length === 0 ? [] : late.filter((run) => !isCounted(run));
+  if (others.length === 0) return last;
+  const all = [...last, ...(await findCovering(tx, { late: others, limit: mostOverlapping }))];
+  return [...new Map(all.map((record) => [record.resultId, record])).values()];
+}
+
+/** Each but one is of an edit of the schedule that an agent did not know of. */
+const mostOverlapping = 20;
+
+/** For each late run, the records that have moments before and after it, the last ones that began. */
+async function findCovering(
+  tx: Queryable,
+  { late, limit }: { late: readonly LateRun[]; limit: number },
+): Promise<Covering[]> {
   return tx.query<Covering>(
     `select distinct r.id as "resultId", r.account_id as "accountId", r.check_id as "checkId",
        r.check_type as "checkType", r.run_location as "runLocation", r.started_at as "from", r.stopped_at as "to",
@@ -98,7 +124,7 @@ async function findCovering(tx: Queryable, late: readonly LateRun[]): Promise<Co
        from check_results
        where check_id = late.check_id and run_location = late.run_location and status = 'missed' and job_id is null
          and started_at <= late.at and stopped_at >= late.at
-       order by started_at desc limit ${mostRecords}
+       order by started_at desc limit $4
      ) as r
      left join missed_runs m on m.result_id = r.id
      order by r.id`,
@@ -106,12 +132,10 @@ async function findCovering(tx: Queryable, late: readonly LateRun[]): Promise<Co
       late.map(({ checkId }) => checkId),
       late.map(({ runLocation }) => runLocation),
       late.map(({ dueAt }) => dueAt),
+      limit,
     ],
   );
 }
-
-/** No check has more that overlap: each but one is of an edit of its schedule that an agent did not know of. */
-const mostRecords = 20;
 
 async function deleteMissedResults(tx: Queryable, records: readonly Covering[]): Promise<void> {
   if (records.length === 0) return;

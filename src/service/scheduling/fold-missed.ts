@@ -88,8 +88,15 @@ export function foldMissed(options: {
 /** The moments that are not in the open record, each in one item: two processes may report the same ones. */
 function withoutDoubles(items: readonly Missed[], open: Span | null): Missed[] {
   const kept: Missed[] = [];
-  for (const item of items.toSorted((a, b) => a.from - b.from))
-    kept.push(...outside(item, open === null ? kept : [open, ...kept]));
+  /** Those that do not end before the next item begins. */
+  let recent: Span[] = open === null ? [] : [open];
+  for (const item of items.toSorted((a, b) => a.from - b.from)) {
+    recent = recent.filter(({ to }) => to >= item.from);
+    for (const part of outside(item, recent)) {
+      kept.push(part);
+      recent.push(part);
+    }
+  }
   return kept;
 }
 

@@ -5,7 +5,7 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { queryResults } from '../db/query-results.ts';
-import { createFindPauses, missedOutside } from '../maintenance/pauses.ts';
+import { createFindPauses, unpausedParts } from '../maintenance/pauses.ts';
 import type { Missed } from './fold-missed.ts';
 import { hasMoment, partsOf } from './missed-moments.ts';
 import { lockChecksOf } from './missed.ts';
@@ -93,8 +93,7 @@ export async function recordGaps(
     );
     if (from > stretch.from) {
       const count = Math.round((from - stretch.from) / stepMs);
-      const earlier = missedOutside({ from: stretch.from, to: from - stepMs, count }, stepMs, own);
-      if (earlier !== null) gaps.unshift(earlier);
+      gaps.unshift(...unpausedParts({ from: stretch.from, to: from - stepMs, count }, stepMs, own));
     }
     for (const gap of gaps) missed.push({ accountId, checkId, checkType, runLocation, code, ...gap });
   }

@@ -9,23 +9,24 @@ export type Span = { from: number; to: number; count: number };
 /** Intervals are whole seconds. A mean distance that is not comes from a gap. */
 const secondMs = 1_000;
 
-/** Milliseconds between two moments; null = they are not evenly spaced, or there is only one. */
+/** Milliseconds between two moments, 0 if there is only one; null = they are not evenly spaced. */
 function stepOf({ from, to, count }: Span): number | null {
-  const stepMs = count > 1 ? (to - from) / (count - 1) : 0;
+  if (count <= 2) return to - from;
+  const stepMs = (to - from) / (count - 1);
   return stepMs > 0 && stepMs % secondMs === 0 ? stepMs : null;
 }
 
 const isWithin = ({ from, to }: Span, at: number) => from <= at && at <= to;
 
-/** Whether a moment is one of the record's. All are that lie in a record whose moments are not evenly spaced. */
+/** Whether a moment is one of the record's. If those are not evenly spaced, each between its ends counts. */
 export function hasMoment(span: Span, at: number): boolean {
   const stepMs = stepOf(span);
-  return isWithin(span, at) && (stepMs === null || (at - span.from) % stepMs === 0);
+  return isWithin(span, at) && (stepMs === null || at === span.from || (at - span.from) % stepMs === 0);
 }
 
 /** Evenly spaced moments without those for which `isLeftOut`: the parts that are left. */
 export function partsOf<Part extends Span>(span: Part, isLeftOut: (at: number) => boolean): Part[] {
-  const stepMs = span.count > 1 ? (span.to - span.from) / (span.count - 1) : 0;
+  const stepMs = stepOf(span) ?? 0;
   const parts: Part[] = [];
   let part: Part | null = null;
   for (let index = 0; index < span.count; index++) {
@@ -40,10 +41,10 @@ export function partsOf<Part extends Span>(span: Part, isLeftOut: (at: number) =
   return parts;
 }
 
-/** The parts of a record whose moments none of the others has. */
+/** The parts of a record whose moments none of the others has. Moments that are not evenly spaced are left whole or out. */
 export function outside<Part extends Span>(span: Part, others: readonly Span[]): Part[] {
   const near = others.filter(({ from, to }) => from <= span.to && to >= span.from);
   if (near.length === 0) return [span];
-  const isEven = span.count === 1 || stepOf(span) !== null;
-  return partsOf(span, (at) => near.some((other) => (isEven ? hasMoment : isWithin)(other, at)));
+  if (stepOf(span) !== null) return partsOf(span, (at) => near.some((other) => hasMoment(other, at)));
+  return near.some((other) => isWithin(other, span.from) && isWithin(other, span.to)) ? [] : [span];
 }

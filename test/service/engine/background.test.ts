@@ -115,6 +115,40 @@ describe.each(databases)('work in the background on $name', (database) => {
       await background.stop();
     });
 
+    test('an item whose replica never learned that it has taken it starts again after 15 s', async () => {
+      const [lost, alive] = replicas;
+      let isCut = false;
+      const cut: Db = {
+        ...lost!,
+        tx: async <T>(work: (tx: Db) => Promise<T>) => {
+          const result = await lost!.tx(work);
+          if (isCut) throw new Error('the connection ended after the commit');
+          return result;
+        },
+      };
+      const both = [cut, alive!].map((replica) => createBackground({ db: replica, log: silent }));
+      const seen: number[] = [];
+      for (const background of both) {
+        background.handle<Item>(
+          { ...queue, name: 'unlearned', expireSeconds: 240 },
+          async (_data, { attempt }) => void seen.push(attempt),
+        );
+        await background.prepare();
+      }
+      await both[0]!.send(db(), 'unlearned', { text: '' });
+      isCut = true;
+      await expect(both[0]!.tick()).rejects.toThrow('the connection ended');
+      isCut = false;
+      await both[1]!.tick();
+      expect(seen).toEqual([]);
+      await db().query(
+        `update background.job set started_on = now() - interval '16 seconds' where name = 'unlearned'`,
+      );
+      await both[1]!.tick();
+      expect(seen).toEqual([2]);
+      await Promise.all(both.map((background) => background.stop()));
+    });
+
     test('a running item is marked, so that no other replica starts it', async () => {
       const [first, second] = replicas.map((replica) => createBackground({ db: replica, log: silent }));
       const gate = resolvers();

@@ -144,6 +144,33 @@ describe.each(databases)('missed runs of two schedules: $name', (database) => {
       expect(await records()).toEqual([10, 20, 25, 30, 50, 60, 65]);
     });
 
+    it('a run and a report that it was missed are one result, also if the run is repeated later', async () => {
+      const { id, agent, check } = await holding();
+      clock.set(first + 45 * second);
+      const attempt = keptResult(check, first + 40 * second, { resultType: 'ATTEMPT', status: 'failed' });
+      await agent.report(attempt, missed(check, 10, 40, 4));
+      expect(await records()).toEqual([10, 20, 30]);
+      clock.advance(5 * second);
+      const last = { sequenceId: attempt['sequenceId'], attempt: 2 };
+      await agent.report(keptResult(check, first + 40 * second, last));
+      expect(await resultsAt(id, 40)).toBe(2);
+      expect(await records()).toEqual([10, 20, 30]);
+    });
+
+    it('a result that arrives soon after a run of the next schedule is taken from the record', async () => {
+      const { id, agent, check } = await holding();
+      await editAt(11, id, [10, 7]);
+      await agent.report(missed(check, 10, 10, 1));
+      await agent.renewHeld({ reportedTo: first + 10 * second });
+      const next = agent.held.get(id);
+      if (next === undefined) throw new Error('not held');
+      clock.set(first + 12 * second);
+      await agent.report(keptResult(next, first + 11 * second));
+      clock.set(first + 13 * second);
+      await agent.report(keptResult(check, first + 10 * second));
+      expect(await records()).toEqual([]);
+    });
+
     it('a run and a report that it was missed, in one batch, are one result', async () => {
       const { id, agent, check } = await holding();
       clock.set(first + 45 * second);

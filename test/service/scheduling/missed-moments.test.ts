@@ -20,6 +20,12 @@ describe('the moments of a record', () => {
     expect(hasMoment(every10(20_000, 20_000), 20_001)).toBe(false);
   });
 
+  it('two moments are only those two', () => {
+    const two = { from: 11_300, to: 20_000, count: 2 };
+    expect([11_300, 15_000, 20_000].map((at) => hasMoment(two, at))).toEqual([true, false, true]);
+    expect(outside(two, [every10(20_000, 40_000)])).toEqual([{ from: 11_300, to: 11_300, count: 1 }]);
+  });
+
   it('nobody knows which they are if there is a gap, so all count', () => {
     const gappy = { from: 0, to: 50_000, count: 4 };
     expect(hasMoment(gappy, 10_000)).toBe(true);
@@ -58,9 +64,10 @@ describe('what is left', () => {
     expect(outside(every20, [whole])).toEqual([]);
   });
 
-  it('a record with a gap is cut where others are', () => {
+  it('a record with a gap is never cut, because its moments are not known', () => {
     const gappy = { from: 0, to: 50_000, count: 4 };
     expect(outside(gappy, [every10(0, 50_000)])).toEqual([]);
     expect(outside(gappy, [every10(60_000, 90_000)])).toEqual([gappy]);
+    expect(outside(gappy, [every10(40_000, 90_000)])).toEqual([gappy]);
   });
 });
