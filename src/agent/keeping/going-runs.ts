@@ -36,7 +36,11 @@ const chargedAfterMs = 5_000;
 const forgetMs = 3_600_000;
 const mostKept = 500;
 
+/** `since`: by the monotonic clock; null = this process does not make it. */
 type Run = Omit<KeptRun, 'isGoing'> & { since: number | null };
+
+const keyOf = ({ checkId, locationId }: Pick<KeptRun, 'checkId' | 'locationId'>, dueAt: number) =>
+  `${checkId} ${locationId} ${dueAt}`;
 
 /** `now`: the service's clock; `clock`: milliseconds of a monotonic clock. */
 export function createGoingRuns({
@@ -47,9 +51,6 @@ export function createGoingRuns({
   clock?: () => number;
 }): GoingRuns {
   const runs = new Map<string, Run>();
-  const keyOf = ({ checkId, locationId }: Pick<PackedCheck, 'checkId' | 'locationId'>, dueAt: number) =>
-    `${checkId} ${locationId} ${dueAt}`;
-
   return {
     begin: (check, dueAt) => {
       const { checkId, locationId } = check;
@@ -60,17 +61,14 @@ export function createGoingRuns({
     has: (check, dueAt) => (runs.get(keyOf(check, dueAt))?.since ?? null) !== null,
     isSpent: (check, dueAt) => (runs.get(keyOf(check, dueAt))?.deaths ?? 0) >= mostDeaths,
     restore: (kept) => {
-      for (const { checkId, locationId, dueAt, deaths } of kept) {
-        const known = runs.get(keyOf({ checkId, locationId }, dueAt));
-        if (known === undefined)
-          runs.set(keyOf({ checkId, locationId }, dueAt), {
-            checkId,
-            locationId,
-            dueAt,
-            deaths,
-            since: null,
-          });
-        else known.deaths = Math.max(known.deaths, deaths);
+      for (const { isGoing: _, ...run } of kept) {
+        const key = keyOf(run, run.dueAt);
+        const known = runs.get(key);
+        runs.set(key, {
+          ...run,
+          deaths: Math.max(run.deaths, known?.deaths ?? 0),
+          since: known?.since ?? null,
+        });
       }
     },
     kept: (isEnding) => {
@@ -102,7 +100,7 @@ export function afterDeath(runs: readonly KeptRun[]): KeptRun[] {
 export function mergedRuns(a: readonly KeptRun[], b: readonly KeptRun[]): KeptRun[] {
   const all = new Map<string, KeptRun>();
   for (const run of [...a, ...b]) {
-    const key = `${run.checkId} ${run.locationId} ${run.dueAt}`;
+    const key = keyOf(run, run.dueAt);
     const other = all.get(key);
     all.set(key, {
       ...run,

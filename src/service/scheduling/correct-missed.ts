@@ -2,9 +2,9 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { insertResults } from '../results/store-result.ts';
-import { cutMissed, type Stretch } from './cut-missed.ts';
+import { cutMissed } from './cut-missed.ts';
 import type { Missed } from './fold-missed.ts';
-import { hasMoment } from './missed-moments.ts';
+import { hasMoment, spanOf, type Span } from './missed-moments.ts';
 import { closeMissedBefore, lockChecksOf, saveOpenMissed, updateMissedResults } from './missed.ts';
 import { detailsOf, missedResultOf, openOf } from './record-missed.ts';
 
@@ -43,13 +43,13 @@ export async function correctMissed(
   const shrunk: { item: Missed; resultId: string }[] = [];
   const fresh: { item: Missed; isOpen: boolean }[] = [];
   for (const record of await findRecords(tx, late)) {
-    const whole = { from: record.from.getTime(), to: record.to.getTime(), count: record.count };
+    const whole = spanOf(record);
     const stepMs = steps.get(record.checkId) ?? 0;
     const own = late
       .filter((run) => run.checkId === record.checkId && run.runLocation === record.runLocation)
       .map(({ dueAt }) => dueAt.getTime());
     const moments = own.filter((moment) => hasMoment(whole, moment));
-    const left = [...new Set(moments)].reduce<Stretch[]>(
+    const left = [...new Set(moments)].reduce<Span[]>(
       (parts, moment) => parts.flatMap((part) => cutMissed(part, moment, stepMs)),
       [whole],
     );
@@ -93,10 +93,7 @@ async function findRecords(tx: Queryable, late: readonly LateRun[]): Promise<Cov
       (record) =>
         record.checkId === checkId &&
         record.runLocation === runLocation &&
-        hasMoment(
-          { from: record.from.getTime(), to: record.to.getTime(), count: record.count },
-          dueAt.getTime(),
-        ),
+        hasMoment(spanOf(record), dueAt.getTime()),
     );
   // Records of several schedules may overlap in time.
   const others = last.length === 0 ? [] : late.filter((run) => !isCounted(run));

@@ -1,24 +1,19 @@
+import { hasMoment, stepOf, type Span } from './missed-moments.ts';
+
 /** What is left of a record of missed runs when one of them has taken place after all: a pure function. */
-
-/** Missed runs of one check at one location. Due moments, milliseconds since the epoch. */
-export type Stretch = { from: number; to: number; count: number };
-
-/** Intervals are whole seconds. A mean distance that is not comes from a gap. */
-const secondMs = 1_000;
 
 /**
  * Removes one due moment from a record: nothing is left, one stretch, or two when the moment was in the middle. `stepMs`
  * is the time between two runs; it counts only if the record's own moments are not evenly spaced, for example because
  * the check was deactivated for a part of the time. A moment that cannot be one of the record's changes nothing.
  */
-export function cutMissed(record: Stretch, moment: number, stepMs: number): Stretch[] {
+export function cutMissed(record: Span, moment: number, stepMs: number): Span[] {
   const { from, to, count } = record;
   if (moment < from || moment > to) return [record];
   if (count <= 1) return [];
   const rest = count - 1;
-  const evenMs = (to - from) / rest;
-  const isEven = evenMs > 0 && evenMs % secondMs === 0 && (moment - from) % evenMs === 0;
-  const step = isEven ? evenMs : stepMs;
+  const evenMs = stepOf(record);
+  const step = evenMs !== null && hasMoment(record, moment) ? evenMs : stepMs;
   const before = Math.max(from, moment - step);
   const after = Math.min(to, moment + step);
   if (moment === from) return [stretch(rest === 1 ? to : after, to, rest)];
@@ -29,4 +24,4 @@ export function cutMissed(record: Stretch, moment: number, stepMs: number): Stre
   return [stretch(from, left === 1 ? from : before, left), stretch(right === 1 ? to : after, to, right)];
 }
 
-const stretch = (from: number, to: number, count: number): Stretch => ({ from, to, count });
+const stretch = (from: number, to: number, count: number): Span => ({ from, to, count });

@@ -1,6 +1,6 @@
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { OpenMissed } from './missed.ts';
-import { outside, type Span } from './missed-moments.ts';
+import { outside, spanOf, type Span } from './missed-moments.ts';
 
 /** Which record a missed run belongs to: a pure function of the rows of one check at one location. */
 
@@ -39,7 +39,7 @@ export function foldMissed(options: {
   stepMs: number;
 }): Folded {
   const { open, live, stepMs } = options;
-  const items = withoutDoubles(options.items, spanOf(open));
+  const items = withoutDoubles(options.items, open && spanOf(open));
   const own = new Set(items.flatMap(({ from, count }) => (count === 1 ? [from] : [])));
   const going = live.map((at) => at.getTime()).filter((at) => !own.has(at));
   const isFreeBetween = (after: number, before: number) => !going.some((at) => after < at && at < before);
@@ -58,7 +58,7 @@ export function foldMissed(options: {
     const current = newer.at(-1);
     const last = current?.to ?? record?.to.getTime() ?? -Infinity;
     const isSame = (current?.code ?? record?.reason) === item.code;
-    const isEven = staysEven(current ?? spanOf(record), item);
+    const isEven = staysEven(current ?? (record && spanOf(record)), item);
     const joins = isSame && isEven && item.from - last <= stepMs && isFreeBetween(last, item.from);
     // The open record is always the one that ends last.
     if (item.from < last) (item.to > last ? newer : beside).push(item);
@@ -73,7 +73,7 @@ export function foldMissed(options: {
     const current = older.at(-1);
     const next = current?.from ?? record?.from.getTime() ?? Infinity;
     const isSame = (current?.code ?? record?.reason) === item.code;
-    const isEven = staysEven(item, current ?? spanOf(record));
+    const isEven = staysEven(item, current ?? (record && spanOf(record)));
     const joins = isSame && isEven && next - item.to <= stepMs && isFreeBetween(item.to, next);
     if (joins && current !== undefined) {
       older.splice(-1, 1, { ...current, from: item.from, count: current.count + item.count });
@@ -99,9 +99,6 @@ function withoutDoubles(items: readonly Missed[], open: Span | null): Missed[] {
   }
   return kept;
 }
-
-const spanOf = (record: OpenMissed | null): Span | null =>
-  record === null ? null : { from: record.from.getTime(), to: record.to.getTime(), count: record.count };
 
 /** Whether all moments of both are evenly spaced. */
 function staysEven(first: Span | null, second: Span | null): boolean {

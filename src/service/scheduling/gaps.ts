@@ -7,7 +7,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { queryResults } from '../db/query-results.ts';
 import { createFindPauses, unpausedParts } from '../maintenance/pauses.ts';
 import type { Missed } from './fold-missed.ts';
-import { hasMoment, partsOf } from './missed-moments.ts';
+import { hasMoment, partsOf, spanOf } from './missed-moments.ts';
 import { lockChecksOf } from './missed.ts';
 import { recordMissed } from './record-missed.ts';
 
@@ -49,19 +49,6 @@ const longestRecordMs = 2 * dayMs;
 /** More moments of one check are not compared with results: an agent that was away for so long has brought none. */
 export const maxCompared = protocolLimits.missedMoments;
 
-/** The moments of a stretch that maintenance pauses: no run is missed there. */
-function pausedMoments(
-  { from, to, stepMs }: Pick<Stretch, 'from' | 'to' | 'stepMs'>,
-  pauses: readonly { from: number; to: number }[],
-): Set<number> {
-  const paused = new Set<number>();
-  for (const pause of pauses) {
-    const first = from + Math.max(0, Math.ceil((pause.from - from) / stepMs)) * stepMs;
-    for (let at = first; at <= to && at < pause.to; at += stepMs) paused.add(at);
-  }
-  return paused;
-}
-
 /** Records the moments of these stretches that have neither a result nor a job nor a record already, and that no maintenance pauses. */
 export async function recordGaps(
   tx: Db,
@@ -82,19 +69,18 @@ export async function recordGaps(
   const missed: Missed[] = [];
   for (const stretch of stretches) {
     const { accountId, checkId, checkType, runLocation, code, stepMs, to } = stretch;
-    const from = Math.max(stretch.from, to - (maxCompared - 1) * stepMs);
     const own = pauses.get(checkId) ?? [];
-    const paused = pausedMoments({ from, to, stepMs }, own);
-    const known = await momentsWithRun(tx, { ...stretch, from });
-    const whole = { from, to, count: Math.floor((to - from) / stepMs) + 1 };
-    const gaps = partsOf(
-      { ...whole, to: from + (whole.count - 1) * stepMs },
-      (at) => known.has(at) || paused.has(at),
-    );
-    if (from > stretch.from) {
-      const count = Math.round((from - stretch.from) / stepMs);
-      gaps.unshift(...unpausedParts({ from: stretch.from, to: from - stepMs, count }, stepMs, own));
-    }
+    const momentAt = (index: number) => stretch.from + index * stepMs;
+    /** Those from one number up to another, without it. */
+    const unpaused = (first: number, end: number) =>
+      unpausedParts({ from: momentAt(first), to: momentAt(end - 1), count: end - first }, stepMs, own);
+    const count = Math.floor((to - stretch.from) / stepMs) + 1;
+    const compared = Math.max(0, count - maxCompared);
+    const known = await momentsWithRun(tx, { ...stretch, from: momentAt(compared) });
+    const gaps = [
+      ...unpaused(0, compared),
+      ...unpaused(compared, count).flatMap((part) => partsOf(part, (at) => known.has(at))),
+    ];
     for (const gap of gaps) missed.push({ accountId, checkId, checkType, runLocation, code, ...gap });
   }
   await recordMissed(tx, { missed, now: options.now, partitions: options.partitions });
@@ -160,10 +146,8 @@ export async function momentsWithRun(
        and result_type = 'FINAL' and status = 'missed' and job_id is null`,
     [checkId, runLocation, new Date(from - longestRecordMs), new Date(to), new Date(from)],
   );
-  const isRecorded = (at: number) =>
-    records.some(({ from: first, to: last, count }) =>
-      hasMoment({ from: first.getTime(), to: last.getTime(), count }, at),
-    );
+  const spans = records.map(spanOf);
+  const isRecorded = (at: number) => spans.some((span) => hasMoment(span, at));
   return new Set([
     ...rows.flatMap(({ id }) => moments.get(id) ?? []),
     ...[...moments.values()].filter(isRecorded),

@@ -10,7 +10,7 @@ export type Span = { from: number; to: number; count: number };
 const secondMs = 1_000;
 
 /** Milliseconds between two moments, 0 if there is only one; null = they are not evenly spaced. */
-function stepOf({ from, to, count }: Span): number | null {
+export function stepOf({ from, to, count }: Span): number | null {
   if (count <= 2) return to - from;
   const stepMs = (to - from) / (count - 1);
   return stepMs > 0 && stepMs % secondMs === 0 ? stepMs : null;
@@ -24,9 +24,16 @@ export function hasMoment(span: Span, at: number): boolean {
   return isWithin(span, at) && (stepMs === null || at === span.from || (at - span.from) % stepMs === 0);
 }
 
+/** The moments of a stored record. */
+export const spanOf = ({ from, to, count }: { from: Date; to: Date; count: number }): Span => ({
+  from: from.getTime(),
+  to: to.getTime(),
+  count,
+});
+
 /** Evenly spaced moments without those for which `isLeftOut`: the parts that are left. */
 export function partsOf<Part extends Span>(span: Part, isLeftOut: (at: number) => boolean): Part[] {
-  const stepMs = stepOf(span) ?? 0;
+  const stepMs = span.count > 1 ? (span.to - span.from) / (span.count - 1) : 0;
   const parts: Part[] = [];
   let part: Part | null = null;
   for (let index = 0; index < span.count; index++) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { requeueForgottenJobs } from '../../../src/service/keeping/take-back.ts';
 import { addCheck, addLocation, createClock, encryption } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
-import { keepingBench, keptResult } from './keeping-bench.ts';
+import { keepingBench, keptResult, missedOf } from './keeping-bench.ts';
 
 /** Checks that agents hold: who gets them, what becomes of them, and which of their results count. */
 
@@ -10,7 +10,6 @@ const start = '2026-03-04T05:06:07.000Z';
 const minute = 60_000;
 /** Checks are due at 6 s past each minute. */
 const first = Date.parse('2026-03-04T05:07:06.000Z');
-const iso = (time: number) => new Date(time).toISOString();
 
 describe.each(databases)('assignments: $name', (database) => {
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
@@ -31,13 +30,7 @@ describe.each(databases)('assignments: $name', (database) => {
         await current().handOut();
       }
     };
-    const connected = async (continues: string[] = []) => {
-      const agent = await current().connect(continues);
-      await agent.renewHeld();
-      await current().handOut();
-      await agent.renewHeld();
-      return agent;
-    };
+    const connected = (continues?: string[]) => current().connectHolder(continues);
     const results = () =>
       current().db.query<{ status: string; started: Date; code: string | null; details: { count?: number } }>(
         `select status, started_at as started, reason->>'code' as code, body->'details' as details
@@ -403,11 +396,7 @@ describe.each(databases)('assignments: $name', (database) => {
       if (check === undefined) throw new Error('not held');
       await pass(first + 3 * minute + 1_000 - clock.now(), [agent]);
       await agent.report(keptResult(check, first + minute));
-      const report = keptResult(check, first, {
-        status: 'missed',
-        details: { from: iso(first), to: iso(first + 2 * minute), count: 3 },
-        reason: { code: 'NO_AGENT', owner: 'ours', message: 'it was not running' },
-      });
+      const report = missedOf(check, first, first + 2 * minute, 3);
       expect(await agent.report(report)).toMatchObject([{ outcome: 'stored' }]);
       expect(await results()).toMatchObject([
         { status: 'missed', started: new Date(first), details: { count: 1 } },

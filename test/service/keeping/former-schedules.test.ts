@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { nextDue } from '../../../src/protocol/schedule.ts';
 import { runSoon } from '../../../src/service/projects/statements.ts';
 import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
@@ -19,25 +18,15 @@ describe.each(databases)('schedules that checks had before: $name', (database) =
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
     const clock = createClock(start);
     const { current } = keepingBench(database, clock, start);
-    /** Also sets when the check is due next, as an edit does. */
-    const edit = async (id: string, intervalSeconds: number) =>
-      current().db.query(
-        'update checks set interval_seconds = $2, offset_seconds = 6, next_due_at = $3 where id = $1',
-        [id, intervalSeconds, new Date(nextDue({ intervalSeconds, offsetSeconds: 6 }, clock.now()))],
-      );
+    const edit = (id: string, intervalSeconds: number) =>
+      current().reschedule(id, { intervalSeconds, offsetSeconds: 6 });
     const add = async (intervalSeconds = 10) => {
       const { db, accountId } = current();
       const id = await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       await edit(id, intervalSeconds);
       return id;
     };
-    const connected = async (continues: string[] = []) => {
-      const agent = await current().connect(continues);
-      await agent.renewHeld();
-      await current().handOut();
-      await agent.renewHeld();
-      return agent;
-    };
+    const connected = (continues?: string[]) => current().connectHolder(continues);
     /** An agent that has reported the runs until `first`, and says so a second later. */
     const reporting = async (): Promise<KeepingAgent> => {
       const agent = await connected();

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { Assignment, KeepingAnswer } from '../../../src/protocol/assignments.ts';
 import { protocolMinor } from '../../../src/protocol/agent-calls.ts';
-import { scheduledJobId } from '../../../src/protocol/schedule.ts';
+import { nextDue, scheduledJobId, type Schedule } from '../../../src/protocol/schedule.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { createKeeper } from '../../../src/service/keeping/keeper.ts';
 import {
@@ -42,6 +42,10 @@ export type KeepingBench = {
   lookAgain: () => Promise<void>;
   /** `minor`: null = an agent that does not name it, as those of minor 7. */
   connect: (continues?: string[], minor?: number | null) => Promise<KeepingAgent>;
+  /** The same, and it has been told of its checks. */
+  connectHolder: (continues?: string[]) => Promise<KeepingAgent>;
+  /** As an edit does it, which also sets when the check is due next. */
+  reschedule: (id: string, schedule: Schedule) => Promise<void>;
   /** What a service does that lets agents hold no checks. */
   release: () => Promise<void>;
 };
@@ -76,9 +80,33 @@ export function keepingBench(
     };
     const connect: KeepingBench['connect'] = (continues = [], minor = protocolMinor) =>
       connectKeeping(service, office, { continues, minor });
+    const connectHolder = async (continues: string[] = []) => {
+      const agent = await connect(continues);
+      await agent.renewHeld();
+      await handOut();
+      await agent.renewHeld();
+      return agent;
+    };
+    const reschedule = async (id: string, schedule: Schedule) => {
+      await db.query(
+        'update checks set interval_seconds = $2, offset_seconds = $3, next_due_at = $4 where id = $1',
+        [id, schedule.intervalSeconds, schedule.offsetSeconds, new Date(nextDue(schedule, clock.now()))],
+      );
+    };
     const lookAgain = () => keeper.tick();
     const release = () => releaseEverything(parts);
-    bench = { db, service, accountId, office, handOut, lookAgain, connect, release };
+    bench = {
+      db,
+      service,
+      accountId,
+      office,
+      handOut,
+      lookAgain,
+      connect,
+      connectHolder,
+      reschedule,
+      release,
+    };
   });
   afterEach(() => bench?.service.app.close());
   return {
@@ -138,4 +166,19 @@ export function keptResult(
     runLocation: 'office',
   } as unknown as TestJob; // a result needs no other field
   return resultOf(job, dueAt + 5, { dueAt: new Date(dueAt).toISOString(), ...fields });
+}
+
+/** A report that the holder of a check has not made these runs. */
+export function missedOf(
+  check: Parameters<typeof keptResult>[0],
+  from: number,
+  to = from,
+  count = 1,
+): Record<string, unknown> {
+  const iso = (time: number) => new Date(time).toISOString();
+  return keptResult(check, from, {
+    status: 'missed',
+    details: { from: iso(from), to: iso(to), count },
+    reason: { code: 'NO_AGENT', owner: 'ours', message: 'it was not running' },
+  });
 }

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { findCheck, updateCheck } from '../../../src/service/checks/storage/statements.ts';
-import type { Assignment } from '../../../src/protocol/assignments.ts';
 import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
 import { addWindow } from '../maintenance/window-rows.ts';
-import { keepingBench, keptResult, type KeepingAgent } from './keeping-bench.ts';
+import { keepingBench, keptResult, missedOf, type KeepingAgent } from './keeping-bench.ts';
 
 /** Checks that move several times in a short while: whoever gets them in the end owes what nobody has run. */
 
@@ -24,13 +23,7 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
         ids.push(await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() }));
       return ids;
     };
-    const connected = async (continues: string[] = []) => {
-      const agent = await current().connect(continues);
-      await agent.renewHeld();
-      await current().handOut();
-      await agent.renewHeld();
-      return agent;
-    };
+    const connected = (continues?: string[]) => current().connectHolder(continues);
     /** Two agents that hold 60 checks until shortly before these are due. */
     const two = async (): Promise<[KeepingAgent, KeepingAgent, string[]]> => {
       // So many that some move to each agent that joins, whatever their random ids.
@@ -49,13 +42,7 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       ...new Set(ids.flatMap((id) => agent.held.get(id)?.from ?? [])),
     ];
 
-    const missedBy = (check: Assignment, at: number) =>
-      keptResult(check, at, {
-        status: 'missed',
-        details: { from: new Date(at).toISOString(), to: new Date(at).toISOString(), count: 1 },
-        reason: { code: 'NO_AGENT', owner: 'ours', message: 'it was not running' },
-      });
-    const missedOf = async (id: string) =>
+    const recordsOf = async (id: string) =>
       (
         await current().db.query(`select 1 from check_results where status = 'missed' and check_id = $1`, [
           id,
@@ -155,7 +142,7 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       const id = ids.find((known) => heir.held.has(known)) ?? '';
       const [mine, theirs] = [one.held.get(id), heir.held.get(id)];
       if (mine === undefined || theirs === undefined) throw new Error('nothing moved');
-      const missed = (at: number) => missedBy(mine, at);
+      const missed = (at: number) => missedOf(mine, at);
       expect(await one.report(missed(first))).toMatchObject([{ outcome: 'stored' }]);
       expect(await records()).toBe(1);
       // Its successor has made the run, and is only seconds late.
@@ -172,15 +159,15 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       const id = ids.find((known) => heir.held.has(known)) ?? '';
       const [mine, theirs] = [one.held.get(id), heir.held.get(id)];
       if (mine === undefined || theirs === undefined) throw new Error('nothing moved');
-      await one.report(missedBy(mine, first));
+      await one.report(missedOf(mine, first));
       expect(await records()).toBe(1);
       // A run that took place ends the record, and it is told again.
       clock.set(first + minute + 1_000);
       expect(await heir.report(keptResult(theirs, first + minute))).toMatchObject([{ outcome: 'stored' }]);
-      await one.report(missedBy(mine, first));
+      await one.report(missedOf(mine, first));
       expect(await records()).toBe(1);
       // What came after is its successor's.
-      expect(await one.report(missedBy(mine, first + minute))).toMatchObject([{ outcome: 'superseded' }]);
+      expect(await one.report(missedOf(mine, first + minute))).toMatchObject([{ outcome: 'superseded' }]);
     });
 
     it('a run whose result has come is not made again by the queue when the last agent is gone', async () => {
@@ -212,8 +199,8 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
         ).length,
       ).toBe(1);
       // Nobody has claimed the run of the other one.
-      expect(await missedOf(done.checkId)).toBe(0);
-      expect(await missedOf(open.checkId)).toBe(1);
+      expect(await recordsOf(done.checkId)).toBe(0);
+      expect(await recordsOf(open.checkId)).toBe(1);
     });
 
     it.each([500, 60_000])(

@@ -102,11 +102,7 @@ describe.skipIf(courses === 0).each(databases)('agents that die at random: $name
     );
 
     const setSchedule = async ({ id, schedules }: History, schedule: Schedule): Promise<void> => {
-      const { intervalSeconds, offsetSeconds } = schedule;
-      await current().db.query(
-        `update checks set interval_seconds = $2, offset_seconds = $3, next_due_at = $4 where id = $1`,
-        [id, intervalSeconds, offsetSeconds, new Date(nextDue(schedule, clock.now()))],
-      );
+      await current().reschedule(id, schedule);
       schedules.push({ schedule, since: clock.now() });
     };
 

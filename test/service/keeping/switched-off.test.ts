@@ -18,13 +18,7 @@ describe.each(databases)('services that let agents hold no checks: $name', (data
         privateLocations: ['office'],
         now: clock.now(),
       });
-    const connected = async (continues: string[] = []) => {
-      const agent = await current().connect(continues);
-      await agent.renewHeld();
-      await current().handOut();
-      await agent.renewHeld();
-      return agent;
-    };
+    const connected = (continues?: string[]) => current().connectHolder(continues);
     const due = async () =>
       (await current().db.query<{ due: Date | null }>('select next_due_at as due from checks')).map(
         (row) => row.due,

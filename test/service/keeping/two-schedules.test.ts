@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Assignment } from '../../../src/protocol/assignments.ts';
-import { nextDue, scheduledJobId } from '../../../src/protocol/schedule.ts';
+import { scheduledJobId } from '../../../src/protocol/schedule.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { recordMissed } from '../../../src/service/scheduling/record-missed.ts';
 import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
-import { keepingBench, keptResult } from './keeping-bench.ts';
+import { keepingBench, keptResult, missedOf } from './keeping-bench.ts';
 
 /** Missed runs of two schedules in one time: an agent that does not know of an edit reports moments of the former schedule. */
 
@@ -13,35 +13,18 @@ const start = '2026-03-04T05:06:07.000Z';
 const second = 1_000;
 /** Checks are due at 6, 16, 26 ... s. */
 const first = Date.parse('2026-03-04T05:07:06.000Z');
-const iso = (time: number) => new Date(time).toISOString();
 
 describe.each(databases)('missed runs of two schedules: $name', (database) => {
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
     const clock = createClock(start);
     const { current } = keepingBench(database, clock, start);
 
-    const edit = async (id: string, intervalSeconds: number, offsetSeconds: number) =>
-      current().db.query(
-        'update checks set interval_seconds = $2, offset_seconds = $3, next_due_at = $4 where id = $1',
-        [
-          id,
-          intervalSeconds,
-          offsetSeconds,
-          new Date(nextDue({ intervalSeconds, offsetSeconds }, clock.now())),
-        ],
-      );
-    const connected = async (continues: string[] = []) => {
-      const agent = await current().connect(continues);
-      await agent.renewHeld();
-      await current().handOut();
-      await agent.renewHeld();
-      return agent;
-    };
+    const connected = (continues?: string[]) => current().connectHolder(continues);
     /** An agent that holds a check of every 10 s, and has read nothing since a second after `first`. */
     const holding = async () => {
       const { db, accountId } = current();
       const id = await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      await edit(id, 10, 6);
+      await current().reschedule(id, { intervalSeconds: 10, offsetSeconds: 6 });
       const agent = await connected();
       clock.set(first + second);
       await agent.renewHeld({ reportedTo: first });
@@ -49,18 +32,18 @@ describe.each(databases)('missed runs of two schedules: $name', (database) => {
       if (check === undefined) throw new Error('not held');
       return { id, agent, check };
     };
-    const editAt = async (seconds: number, id: string, schedule: readonly [number, number]) => {
+    const editAt = async (
+      seconds: number,
+      id: string,
+      [intervalSeconds, offsetSeconds]: readonly [number, number],
+    ) => {
       clock.set(first + seconds * second);
-      await edit(id, ...schedule);
+      await current().reschedule(id, { intervalSeconds, offsetSeconds });
       await current().handOut();
     };
     /** Seconds after `first`. */
     const missed = (check: Assignment, from: number, to: number, count: number) =>
-      keptResult(check, first + from * second, {
-        status: 'missed',
-        details: { from: iso(first + from * second), to: iso(first + to * second), count },
-        reason: { code: 'NO_AGENT', owner: 'ours', message: 'it was not running' },
-      });
+      missedOf(check, first + from * second, first + to * second, count);
     /** The moments that are recorded as missed. */
     const records = async () => {
       const rows = await current().db.query<{ from: Date; to: Date; details: { count: number } }>(

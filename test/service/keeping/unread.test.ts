@@ -5,7 +5,7 @@ import { runSoon } from '../../../src/service/projects/statements.ts';
 import { recordMissed } from '../../../src/service/scheduling/record-missed.ts';
 import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
-import { keepingBench, keptResult, type KeepingAgent } from './keeping-bench.ts';
+import { keepingBench, keptResult, missedOf, type KeepingAgent } from './keeping-bench.ts';
 
 /** What holders owe when something changes that they have not read yet, and what the service believes of their reports. */
 
@@ -14,7 +14,6 @@ const minute = 60_000;
 const day = 24 * 60 * minute;
 /** Checks are due at 6 s past each minute. */
 const first = Date.parse('2026-03-04T05:07:06.000Z');
-const iso = (time: number) => new Date(time).toISOString();
 
 describe.each(databases)('holders that have not read the latest: $name', (database) => {
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
@@ -26,13 +25,7 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
         privateLocations: ['office'],
         now: clock.now(),
       });
-    const connected = async (continues: string[] = []) => {
-      const agent = await current().connect(continues);
-      await agent.renewHeld();
-      await current().handOut();
-      await agent.renewHeld();
-      return agent;
-    };
+    const connected = (continues?: string[]) => current().connectHolder(continues);
     const checkOf = (agent: KeepingAgent, id: string) => {
       const check = agent.held.get(id);
       if (check === undefined) throw new Error('not held');
@@ -43,12 +36,6 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
         `select started_at as "from", stopped_at as "to", body->'details' as details from check_results
          where status = 'missed' order by started_at`,
       );
-    const missed = (check: ReturnType<typeof checkOf>, from: number, to: number, count: number) =>
-      keptResult(check, from, {
-        status: 'missed',
-        details: { from: iso(from), to: iso(to), count },
-        reason: { code: 'NO_AGENT', owner: 'ours', message: 'it was not running' },
-      });
     const change = async (what: string) => {
       const { db, accountId } = current();
       if (what === 'a location')
@@ -143,7 +130,7 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
       for (const [id, seconds] of steps)
         await db.query('update checks set interval_seconds = $2 where id = $1', [id, seconds]);
       for (const [id] of steps) {
-        const report = missed(checkOf(agent, id), first, first + 30 * minute, 31);
+        const report = missedOf(checkOf(agent, id), first, first + 30 * minute, 31);
         expect(await agent.report(report)).toMatchObject([{ outcome: 'stored' }]);
       }
       expect((await records()).map(({ details }) => details.count)).toEqual([31, 31]);
@@ -164,7 +151,7 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
       const old = first - 1_000 * day;
       const reports = Array.from({ length: 50 }, (_, index) => {
         const at = old + index * day;
-        return missed(check, at, at, 1);
+        return missedOf(check, at, at, 1);
       });
       const answers = await agent.report(...reports);
       expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['superseded']));
@@ -172,7 +159,7 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
       expect(await records()).toEqual([]);
       // A part of this one is in the time of which results are kept.
       const [from, to] = [first - 60 * day, first - day];
-      expect(await agent.report(missed(check, from, to, 60))).toMatchObject([{ outcome: 'stored' }]);
+      expect(await agent.report(missedOf(check, from, to, 60))).toMatchObject([{ outcome: 'stored' }]);
       const [record] = await records();
       expect(record?.from.getTime()).toBeGreaterThan(first - 31 * day);
       expect(record?.to).toEqual(new Date(to));
@@ -184,10 +171,10 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
       const check = checkOf(agent, id);
       clock.set(first + 100 * minute);
       const reports = [
-        missed(check, first, first + 50 * minute, 51),
-        missed(check, first, first + 50 * minute, 51),
-        missed(check, first + 10 * minute, first + 20 * minute, 11),
-        missed(check, first + 40 * minute, first + 60 * minute, 21),
+        missedOf(check, first, first + 50 * minute, 51),
+        missedOf(check, first, first + 50 * minute, 51),
+        missedOf(check, first + 10 * minute, first + 20 * minute, 11),
+        missedOf(check, first + 40 * minute, first + 60 * minute, 21),
       ];
       const answers = await agent.report(...reports);
       expect(answers.map(({ outcome }) => outcome)).toEqual(reports.map(() => 'stored'));
@@ -200,7 +187,7 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
       const check = checkOf(agent, id);
       clock.set(first + 10 * minute);
       expect(await agent.report(keptResult(check, first + minute))).toMatchObject([{ outcome: 'stored' }]);
-      const report = missed(check, first + 24_500, first + 3 * minute, 4);
+      const report = missedOf(check, first + 24_500, first + 3 * minute, 4);
       expect(await agent.report(report)).toMatchObject([{ outcome: 'stored' }]);
       expect((await records()).map(({ from, details }) => [from.getTime() - first, details.count])).toEqual([
         [24_500, 1],
@@ -213,7 +200,7 @@ describe.each(databases)('holders that have not read the latest: $name', (databa
       const agent = await connected();
       clock.set(first + 100 * minute);
       for (const count of [1, 0, -1, 1.5, '51']) {
-        const report = missed(checkOf(agent, id), first, first + 50 * minute, 1);
+        const report = missedOf(checkOf(agent, id), first, first + 50 * minute, 1);
         Object.assign(report, { details: { ...Object(report['details']), count } });
         expect(await agent.report(report)).toMatchObject([{ outcome: 'superseded' }]);
       }

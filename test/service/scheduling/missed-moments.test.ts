@@ -45,6 +45,15 @@ describe('what is left', () => {
     expect(partsOf(every10(10_000, 10_000), () => true)).toEqual([]);
   });
 
+  it('without some of moments that are no whole seconds apart', () => {
+    const odd = { from: 0, to: 4_500, count: 4 };
+    expect(partsOf(odd, () => false)).toEqual([odd]);
+    expect(partsOf(odd, (at) => at === 1_500)).toEqual([
+      { from: 0, to: 0, count: 1 },
+      { from: 3_000, to: 4_500, count: 2 },
+    ]);
+  });
+
   it('without the moments of other records', () => {
     expect(outside(whole, [])).toEqual([whole]);
     expect(outside(whole, [every10(60_000, 70_000)])).toEqual([whole]);
