@@ -75,8 +75,25 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
       const program = command(name);
       return { code: await program.exited, stdout: program.stdout(), stderr: program.stderr() };
     };
-    /** Starts an apply, and resolves when a part of its resources is written. */
-    async function inTheMiddle(): Promise<Program> {
+    /**
+     * Lets no deployment write this check and the next ones until the connection ends.
+     * Null: the embedded database has no second one.
+     */
+    async function heldAt(number: number): Promise<pg.Client | null> {
+      if (embedded) return null;
+      const database = new pg.Client({ connectionString: place.env['DATABASE_URL'] });
+      await database.connect();
+      await database.query(`
+        create function wait_here() returns trigger language plpgsql as
+          'begin perform pg_advisory_xact_lock_shared(1); return new; end';
+        create trigger wait_here before insert on checks
+          for each row when (new.name = 'Check ${number}') execute function wait_here();
+        select pg_advisory_lock(1)`);
+      return database;
+    }
+    /** Starts an apply, and resolves when a part of its resources is written. `goOn`: lets it write the others. */
+    async function inTheMiddle(): Promise<{ program: Program; goOn: () => Promise<void> }> {
+      const database = await heldAt(count / 2);
       const program = command('apply');
       // The embedded database answers nothing before the end of a transaction.
       const isInside = () => (embedded ? /^0 %$/m : /^(?:[1-9]|[1-8]\d) %$/m).test(program.stderr());
@@ -85,16 +102,7 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
       await until(() => isInside() || ended, `progress; it says ${program.stderr()}`, 120_000);
       if (embedded) await new Promise((resolve) => setTimeout(resolve, 500));
       expect([ended, program.stderr()]).toEqual([false, expect.stringMatching(/\d %/)]);
-      return program;
-    }
-    /** Lets no deployment write a check until this connection ends. Null: the embedded database has no second one. */
-    async function checksHeld(): Promise<pg.Client | null> {
-      if (embedded) return null;
-      const database = new pg.Client({ connectionString: place.env['DATABASE_URL'] });
-      await database.connect();
-      await database.query('begin');
-      await database.query('lock table checks in share mode');
-      return database;
+      return { program, goOn: async () => database?.end() };
     }
     const tags = async () => {
       const seen = new Set<string>();
@@ -109,9 +117,10 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
     test(
       'a killed service changes nothing, and the command says so when it is back',
       async () => {
-        const program = await inTheMiddle();
+        const { program, goOn } = await inTheMiddle();
         service.program.kill('SIGKILL');
         await service.program.exited;
+        await goOn();
         await until(() => program.stderr().includes('does not answer'), 'the command notices', 60_000);
         service = await startService(port);
         expect([await program.exited, program.stderr()]).toEqual([
@@ -129,9 +138,10 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
     test(
       'a killed command does not stop its deployment',
       async () => {
-        const program = await inTheMiddle();
+        const { program, goOn } = await inTheMiddle();
         program.kill('SIGKILL');
         await program.exited;
+        await goOn();
         type Deployment = { status: string };
         await until(
           async () => {
@@ -150,7 +160,7 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
       'Ctrl-C cancels: nothing is changed',
       async () => {
         // The deployment cannot write its first check before the request to cancel is there.
-        const database = await checksHeld();
+        const database = await heldAt(0);
         const program = command('apply');
         await until(() => /^0 %$/m.test(program.stderr()), 'the begin', 120_000);
         if (embedded) await new Promise((resolve) => setTimeout(resolve, 500));
@@ -184,8 +194,8 @@ describe.each(databases)('$name', ({ name, unavailable }) => {
         // One process at a time has an embedded database. There the second one waits for its first answer.
         const other = embedded ? service : await startService(await freePort());
         // The first deployment cannot write its first check before the second one waits for it.
-        const database = await checksHeld();
-        const first = embedded ? await inTheMiddle() : command('apply');
+        const database = await heldAt(0);
+        const first = embedded ? (await inTheMiddle()).program : command('apply');
         await until(() => /^0 %$/m.test(first.stderr()), 'the begin', 120_000);
         write('two');
         const second = command('apply', other.url);
