@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -150,8 +150,7 @@ export async function startDnsServer({
   const tcp = createTcpServer();
   tcp.on('connection', hold);
   tcp.on('connection', overStream('tcp'));
-  const port = await listen(tcp);
-  const udp = createSocket('udp4');
+  const { port, udp } = await onePort(tcp);
   udp.on('message', async (bytes, from) => {
     const reply = await note(received('udp', bytes));
     if (closed) return;
@@ -159,8 +158,6 @@ export async function startDnsServer({
       udp.send(message, from.port, from.address);
     }
   });
-  udp.bind(port, '127.0.0.1');
-  await once(udp, 'listening');
 
   const servers: Server[] = [tcp];
   let dotPort = 0;
@@ -215,6 +212,24 @@ export async function startDnsServer({
       await Promise.all([...ends, new Promise<void>((resolve) => udp.close(() => resolve()))]);
     },
   };
+}
+
+/** Binds the same free port for both transports. A port that is free for one of them may be in use for the other. */
+async function onePort(tcp: Server): Promise<{ port: number; udp: UdpSocket }> {
+  for (;;) {
+    const port = await listen(tcp);
+    const udp = createSocket('udp4');
+    udp.bind(port, '127.0.0.1');
+    try {
+      await once(udp, 'listening');
+      return { port, udp };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+      udp.close();
+      tcp.close();
+      await once(tcp, 'close');
+    }
+  }
 }
 
 async function listen(server: Server): Promise<number> {
