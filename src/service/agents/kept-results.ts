@@ -161,6 +161,7 @@ export async function lockKeptRuns(
         // It may have been recorded as missed when its agent seemed to be dead, or by an agent that held the check before.
         // The run after it may be one of another schedule, and have closed the record.
         isAbandoned:
+          keeper.droppedAt !== null ||
           now - dueAt >= promptMs ||
           dueAt < keeper.handedOut.owedFrom.getTime() ||
           (recordedTo !== null && dueAt <= recordedTo),

@@ -140,8 +140,12 @@ export async function heldChanges(
   const rows = await db.query<Omit<HeldCheck, 'cursor'> & { rev: number }>(
     `select k.check_id as "checkId", k.rev, k.dropped_at is not null or c.id is null as "isDropped", k.epoch,
        k.owed_from as "owedFrom", k.account_id as "accountId", k.location_id as "locationId", c.name as "checkName",
-       c.check_type as "checkType", c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
-       c.run_parallel as "runParallel", cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",
+       c.check_type as "checkType",
+       -- An edit of the schedule sets a moment, and is told when it is handed out with that. Until then the former one is owed.
+       case when c.next_due_at is null then c.interval_seconds else coalesce(k.interval_seconds, c.interval_seconds) end
+         as "intervalSeconds",
+       case when c.next_due_at is null then c.offset_seconds else coalesce(k.offset_seconds, c.offset_seconds) end
+         as "offsetSeconds", c.run_parallel as "runParallel", cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",
        case when pg_column_size(c.definition) <= ${listedDefinitionBytes} then c.definition end as definition,
        case when g.id is not null then jsonb_build_object('id', g.id, 'runtimeId', g.runtime_id, 'definition',
          case when pg_column_size(g.definition) <= ${listedDefinitionBytes} then g.definition end) end as "group",

@@ -154,6 +154,53 @@ describe.each(databases)('missed runs of two schedules: $name', (database) => {
       expect(await records()).toEqual([]);
     });
 
+    it('a check that is read between an edit and its hand-out has the former schedule, which is still owed', async () => {
+      const { id, agent } = await holding();
+      clock.set(first + 45 * second);
+      const heir = await current().connect([agent.agentId]);
+      await heir.renewHeld();
+      await current().handOut();
+      clock.set(first + 46 * second);
+      await current().reschedule(id, { intervalSeconds: 20, offsetSeconds: 13 });
+      await heir.renewHeld();
+      const former = heir.held.get(id);
+      if (former === undefined) throw new Error('not held');
+      expect(former).toMatchObject({ from: first + 10 * second, intervalSeconds: 10, offsetSeconds: 6 });
+      await heir.report(missed(former, 10, 30, 3), keptResult(former, first + 40 * second));
+      await current().handOut();
+      await heir.renewHeld({ reportedTo: first + 46 * second });
+      expect(heir.held.get(id)).toMatchObject({
+        from: first + 47 * second,
+        intervalSeconds: 20,
+        offsetSeconds: 13,
+      });
+      await current().handOut();
+      expect(await records()).toEqual([10, 20, 30]);
+      expect(await resultsAt(id, 40)).toBe(1);
+    });
+
+    it('a result of a former holder is taken from the record that a run of the next schedule has closed', async () => {
+      const { id, agent, check } = await holding();
+      clock.set(first + 49 * second);
+      const heir = await current().connect([agent.agentId]);
+      await heir.renewHeld();
+      await current().handOut();
+      // It dies before it has read that, and its check is edited.
+      const next = await current().connect([agent.agentId, heir.agentId]);
+      await next.renewHeld();
+      await editAt(51, id, [30, 58]);
+      await next.renewHeld();
+      const edited = next.held.get(id);
+      if (edited === undefined) throw new Error('not held');
+      expect(await records()).toEqual([10, 20, 30, 40, 50]);
+      clock.set(first + 52 * second);
+      await next.report(keptResult(edited, first + 52 * second));
+      clock.set(first + 53 * second);
+      await agent.report(keptResult(check, first + 50 * second));
+      expect(await resultsAt(id, 50)).toBe(1);
+      expect(await records()).toEqual([10, 20, 30, 40]);
+    });
+
     it('a run and a report that it was missed, in one batch, are one result', async () => {
       const { id, agent, check } = await holding();
       clock.set(first + 45 * second);
