@@ -30,7 +30,7 @@ export type GoingRuns = {
 
 /** Deaths after which a run is spent. */
 const mostDeaths = 2;
-/** A process that dies earlier is not charged: some runs have always just begun. */
+/** A process that dies earlier in an attempt is not charged: some have always just begun. */
 const chargedAfterMs = 5_000;
 /** Nobody makes a run so long after its moment: it may begin within its interval, at most six minutes, and takes its time. */
 const forgetMs = 3_600_000;
@@ -42,14 +42,24 @@ type Run = Omit<KeptRun, 'isGoing'> & { since: number | null };
 const keyOf = ({ checkId, locationId }: Pick<KeptRun, 'checkId' | 'locationId'>, dueAt: number) =>
   `${checkId} ${locationId} ${dueAt}`;
 
-/** `now`: the service's clock; `clock`: milliseconds of a monotonic clock. */
+/**
+ * `now`: the service's clock; `clock`: milliseconds of a monotonic clock. `attemptSince`: by that clock, when the present attempt of a
+ * run began; null = it waits for a slot or for its next attempt, and cannot be why its process dies.
+ */
 export function createGoingRuns({
   now,
   clock = () => performance.now(),
+  attemptSince,
 }: {
   now: () => number;
   clock?: () => number;
+  attemptSince: (run: Pick<KeptRun, 'checkId' | 'locationId' | 'dueAt'>) => number | null;
 }): GoingRuns {
+  const isCharged = (run: Run, at: number): boolean => {
+    if (run.since === null || at - run.since < chargedAfterMs) return false;
+    const began = attemptSince(run);
+    return began !== null && at - began >= chargedAfterMs;
+  };
   const runs = new Map<string, Run>();
   return {
     begin: (check, dueAt) => {
@@ -74,15 +84,20 @@ export function createGoingRuns({
     kept: (isEnding) => {
       const [at, monotonic] = [now(), clock()];
       const kept: KeptRun[] = [];
-      for (const [key, { since, ...run }] of runs) {
+      for (const [key, run] of runs) {
+        const { since, ...known } = run;
         if (since === null && run.dueAt < at - forgetMs) {
           runs.delete(key);
           continue;
         }
-        const isGoing = since !== null && !isEnding && monotonic - since >= chargedAfterMs;
-        if ((isGoing || run.deaths > 0) && kept.length < mostKept) kept.push({ ...run, isGoing });
+        const isGoing = !isEnding && isCharged(run, monotonic);
+        if (isGoing || run.deaths > 0) kept.push({ ...known, isGoing });
       }
-      return kept;
+      if (kept.length <= mostKept) return kept;
+      // Any of those in progress may end this process.
+      return kept
+        .sort((a, b) => Number(b.isGoing) - Number(a.isGoing) || b.deaths - a.deaths)
+        .slice(0, mostKept);
     },
   };
 }

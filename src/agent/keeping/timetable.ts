@@ -1,6 +1,6 @@
 import { toError } from '../../errors.ts';
 import type { RunningTools } from '../claiming/intake.ts';
-import { claimWindowSeconds } from '../../protocol/schedule.ts';
+import { claimWindowSeconds, scheduledJobId } from '../../protocol/schedule.ts';
 import { createHolds } from '../run/holds.ts';
 import type { Loading } from '../claiming/loading.ts';
 import type { Lanes } from '../run/lanes.ts';
@@ -88,7 +88,13 @@ export function createTimetable(
   /** Runs in progress by check. */
   const busy = new Map<string, number>();
   /** The same runs. */
-  const going = createGoingRuns({ now });
+  const going = createGoingRuns({
+    now,
+    attemptSince: ({ checkId, locationId, dueAt }) => {
+      const hold = holds.find(scheduledJobId(checkId, locationId, dueAt));
+      return hold?.phase === 'running' ? hold.runningSince : null;
+    },
+  });
   /** Runs that have begun and have no slot yet, and late ones in progress. */
   let beginning = 0;
   let late = 0;

@@ -7,6 +7,8 @@ export type LeasedJob = { readonly jobId: string; readonly leaseToken: string };
 /** One job that this agent holds, from its claim until its final result is safe or it is handed back. */
 export type Hold = LeasedJob & {
   phase: 'queued' | 'running' | 'waiting';
+  /** When its last attempt began, in milliseconds of a monotonic clock. */
+  runningSince: number;
   /** The agent drains: the current attempt may finish, but the job does not wait for or start another attempt. */
   leaving: boolean;
   /** Stage of a running suite; null = only `phase` applies. */
@@ -56,6 +58,7 @@ export function createHolds(
       jobId,
       leaseToken,
       phase: 'queued',
+      runningSince: 0,
       stage: null,
       lines: null,
       leaving,

@@ -263,6 +263,7 @@ function inSlot<T>(job: Job, hold: Hold, lanes: Lanes, task: () => Promise<T>): 
     const run = async () => {
       if (hold.aborted !== null) return;
       hold.phase = 'running';
+      hold.runningSince = performance.now();
       await task().then(resolve, reject);
     };
     // Use the type's own lane, not the job's: another lane may be missing or reserved.

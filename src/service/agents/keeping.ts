@@ -3,9 +3,9 @@ import type { Assignment, KeepingAnswer, SharedVariables } from '../../protocol/
 import { keepingMinor, protocolLimits } from '../../protocol/agent-calls.ts';
 import { laneOf, type JobType } from '../../protocol/check-types.ts';
 import type { AgentCondition, RequestOf } from '../../protocol/routes.ts';
-import { nextDue } from '../../protocol/schedule.ts';
 import { touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
+import type { Partitions } from '../db/partitions.ts';
 import { EncryptionError, type Encryption } from '../engine/encryption.ts';
 import { uuidPattern } from '../engine/ids.ts';
 import {
@@ -13,11 +13,11 @@ import {
   isKnownCursor,
   lookAtHeld,
   notePausesKnown,
-  refuseCheck,
   renewKeeping,
   type HeldCheck,
 } from '../keeping/held.ts';
 import { pausesAhead } from '../keeping/pauses.ts';
+import { refuseCheck } from '../keeping/take-back.ts';
 import { sharedVariables, sharingMinor } from '../keeping/shared-variables.ts';
 import type { Waiting } from '../scheduling/waiting-agents.ts';
 import { createPartsReader } from './claimed-parts.ts';
@@ -34,6 +34,7 @@ type Deps = {
   log: Log;
   /** Wakes agents that have something to read. */
   keptWaiting: Waiting;
+  partitions: Partitions;
   /** From when on agents may hold checks; null = never. */
   keepingFrom: number | null;
   /** Accounts and tags of variables that cannot be read and that the log names. */
@@ -212,7 +213,7 @@ async function readChanges(
  * without the variables of the account.
  */
 function createBuilder(deps: Deps, { location, isApart }: { location: AgentLocation; isApart: boolean }) {
-  const { db, encryption, now, log } = deps;
+  const { db, encryption, now, log, partitions } = deps;
   const complete = createPartsReader(db);
   const proxy = createProxyReader(deps, location);
   const scope = createScopeReader(deps, location);
@@ -238,7 +239,9 @@ function createBuilder(deps: Deps, { location, isApart }: { location: AgentLocat
       const { checkId } = row;
       log.warn({ checkId, error: error.message }, 'no job can be built of a check; it stays in the queue');
       const at = now();
-      await refuseCheck(db, { checkId, agentId, nextDueAt: new Date(nextDue(row, at)), now: new Date(at) });
+      const { accountId, locationId, slugName: slug } = location;
+      const refused = { accountId, checkId, agentId, location: { locationId, slug }, now: at, partitions };
+      await partitions.withDays(() => db.tx((tx) => refuseCheck(tx, refused)));
       return null;
     }
   };

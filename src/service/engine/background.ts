@@ -2,6 +2,7 @@ import PgBoss from 'pg-boss';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { sqlState, type Db, type Queryable } from '../db/database.ts';
+import { adapter, notingErrors } from './background-adapter.ts';
 import { markEveryMs, markRunning, restartAbandoned } from './background-leases.ts';
 import { createLoop, type Loop } from './loop.ts';
 
@@ -220,8 +221,10 @@ async function begin(parts: Parts, queue: Queue): Promise<number> {
   if (free <= 0) return 0;
   // Together, because the answer of the database may be lost: only what is marked is restarted soon.
   const jobs = await db.tx(async (tx) => {
-    const options = { batchSize: free, includeMetadata: true as const, db: adapter(tx) };
+    const noted = notingErrors(adapter(tx));
+    const options = { batchSize: free, includeMetadata: true as const, db: noted };
     const taken = await boss.fetch<object>(queue.name, options);
+    noted.rethrow();
     await markRunning(
       tx,
       schema,
@@ -283,18 +286,4 @@ async function exclusively<T>(db: Db, work: () => Promise<T>): Promise<T> {
     await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
     return work();
   });
-}
-
-/** The database in the form that the queue library expects. */
-function adapter(db: Queryable & Partial<Pick<Db, 'tx'>>): PgBoss.Db {
-  return {
-    executeSql: async (text, values) => {
-      const script = /^\s*BEGIN;([^]*)COMMIT;\s*$/.exec(text)?.[1];
-      if (script === undefined || db.tx === undefined) return { rows: await db.query(text, values) };
-      // The script contains its own transaction. It runs within ours, which is rolled back on the same connection if
-      // it fails.
-      await db.tx((tx) => tx.exec(script));
-      return { rows: [] };
-    },
-  };
 }

@@ -2,7 +2,7 @@ import { effectiveSlugs } from '../checks/storage/effective-checks.ts';
 import type { Queryable } from '../db/database.ts';
 import type { ClaimedGroup } from '../scheduling/jobs-claim.ts';
 import { variablesTag } from './shared-variables.ts';
-import { addKeptAccount, cursorOf, giveToScheduler, keepingChannel } from './statements.ts';
+import { addKeptAccount, cursorOf, keepingChannel } from './statements.ts';
 import { noteReported } from './touch-checks.ts';
 import type { Db } from '../db/database.ts';
 
@@ -214,21 +214,6 @@ export async function isKnownCursor(
     [accountId],
   );
   return rows[0] !== undefined && rev <= rows[0].rev;
-}
-
-/** A check for which no job can be built goes back to the scheduler, whose runs then say why. */
-export async function refuseCheck(
-  db: Db,
-  { checkId, agentId, nextDueAt, now }: { checkId: string; agentId: string; nextDueAt: Date; now: Date },
-): Promise<void> {
-  await db.tx(async (tx) => {
-    const rows = await tx.query(
-      `update kept_checks set is_refused = true, dropped_at = $3
-       where check_id = $1 and agent_id = $2 and dropped_at is null returning 1`,
-      [checkId, agentId, now],
-    );
-    if (rows.length > 0) await giveToScheduler(tx, [{ id: checkId, nextDueAt }]);
-  });
 }
 
 /** Up to when the agent knows the pauses of these checks. */

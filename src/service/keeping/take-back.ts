@@ -72,6 +72,35 @@ export async function giveBack(
 }
 
 /**
+ * A check for which no job can be built goes back to the scheduler, whose runs then say why. Its holder has not run the moments since
+ * it got the check, unless it had another form before: those results it delivers.
+ */
+export async function refuseCheck(
+  tx: Db,
+  options: {
+    accountId: string;
+    checkId: string;
+    agentId: string;
+    location: { locationId: string; slug: string };
+    now: number;
+    partitions: Partitions;
+  },
+): Promise<void> {
+  const { accountId, checkId, agentId, location, now, partitions } = options;
+  const [row] = await tx.query<{ owedFrom: Date }>(
+    `update kept_checks set is_refused = true, dropped_at = $3
+     where check_id = $1 and agent_id = $2 and dropped_at is null
+     returning owed_from as "owedFrom"`,
+    [checkId, agentId, new Date(now)],
+  );
+  const check = (await factsOf(tx, [checkId])).get(checkId);
+  // If it was edited meanwhile, the scheduler has its moment already.
+  if (row === undefined || check === undefined || check.nextDueAt !== null) return;
+  const owed = row.owedFrom.getTime();
+  await giveBack(tx, { accountId, checks: [{ check, ...location, owed }], now, partitions });
+}
+
+/**
  * What an agent that has left still owed of checks that had been taken from it while it lived: the moments from its last
  * report to the time when it lost them. The last run is made late, by another agent, and earlier ones are recorded as missed.
  */

@@ -1,13 +1,19 @@
 import { dayMs } from '../../durations.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
-import { lastDue, nextDue, scheduledJobId, type Schedule } from '../../protocol/schedule.ts';
+import {
+  claimWindowSeconds,
+  lastDue,
+  nextDue,
+  scheduledJobId,
+  type Schedule,
+} from '../../protocol/schedule.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { queryResults } from '../db/query-results.ts';
 import { createFindPauses, unpausedParts } from '../maintenance/pauses.ts';
 import type { Missed } from './fold-missed.ts';
-import { hasMoment, partsOf, spanOf } from './missed-moments.ts';
+import { hasMoment, partsOf, spanOf, type Span } from './missed-moments.ts';
 import { lockChecksOf } from './missed.ts';
 import { recordMissed } from './record-missed.ts';
 
@@ -46,8 +52,10 @@ export const startsWithinMs = 10_000;
 /** A record that began longer before is not compared. */
 const longestRecordMs = 2 * dayMs;
 
-/** More moments of one check are not compared with results: an agent that was away for so long has brought none. */
+/** So many moments of one check are compared with results at once. */
 export const maxCompared = protocolLimits.missedMoments;
+/** A run begins within less than this time after its moment: see `claimWindowSeconds`. */
+const beginsWithinMs = claimWindowSeconds(Infinity) * 1000;
 
 /** Records the moments of these stretches that have neither a result nor a job nor a record already, and that no maintenance pauses. */
 export async function recordGaps(
@@ -75,15 +83,54 @@ export async function recordGaps(
     const unpaused = (first: number, end: number) =>
       unpausedParts({ from: momentAt(first), to: momentAt(end - 1), count: end - first }, stepMs, own);
     const count = Math.floor((to - stretch.from) / stepMs) + 1;
-    const compared = Math.max(0, count - maxCompared);
-    const known = await momentsWithRun(tx, { ...stretch, from: momentAt(compared) });
-    const gaps = [
-      ...unpaused(0, compared),
-      ...unpaused(compared, count).flatMap((part) => partsOf(part, (at) => known.has(at))),
-    ];
+    const gaps: Span[] = [];
+    for (const { first, end, isCompared } of await slicesOf(tx, stretch, count)) {
+      const parts = unpaused(first, end);
+      const slice = { ...stretch, from: momentAt(first), to: momentAt(end - 1) };
+      const known = isCompared ? await momentsWithRun(tx, slice) : new Set();
+      gaps.push(...parts.flatMap((part) => (isCompared ? partsOf(part, (at) => known.has(at)) : [part])));
+    }
     for (const gap of gaps) missed.push({ accountId, checkId, checkType, runLocation, code, ...gap });
   }
   await recordMissed(tx, { missed, now: options.now, partitions: options.partitions });
+}
+
+/**
+ * The moments of a stretch in slices, by their numbers; `end` is not included. The last ones are compared. Earlier ones are only where
+ * there is a result: mostly there is none, because an agent that was away for so long brings none.
+ */
+async function slicesOf(
+  tx: Queryable,
+  { checkId, from, stepMs }: Stretch,
+  count: number,
+): Promise<{ first: number; end: number; isCompared: boolean }[]> {
+  const lastFirst = Math.max(0, count - maxCompared);
+  const last = { first: lastFirst, end: count, isCompared: true };
+  if (lastFirst === 0) return [last];
+  const span = { from: new Date(from), to: new Date(from + lastFirst * stepMs + beginsWithinMs) };
+  const [found] = await queryResults<{ first: Date | null; last: Date | null }>(
+    tx,
+    {
+      checkIds: [checkId],
+      spans: [span],
+      columns: ['check_id', 'job_id', 'result_type', 'started_at'],
+      only: { result_type: 'FINAL' },
+      leaveOut: 'any',
+    },
+    `select min(started_at) as first, max(started_at) as last from check_results
+     where check_id = $1 and started_at >= $2 and started_at < $3 and result_type = 'FINAL' and job_id is not null`,
+    [checkId, span.from, span.to],
+  );
+  const numberAt = (at: number) => Math.min(lastFirst, Math.max(0, Math.floor((at - from) / stepMs)));
+  const { first: earliest = null, last: latest = null } = found ?? {};
+  const isEmpty = earliest === null || latest === null;
+  const begin = isEmpty ? 0 : numberAt(earliest.getTime() - beginsWithinMs);
+  const end = isEmpty ? 0 : numberAt(latest.getTime()) + 1;
+  const slices = [{ first: 0, end: begin, isCompared: false }];
+  for (let first = begin; first < Math.min(end, lastFirst); first += maxCompared)
+    slices.push({ first, end: Math.min(first + maxCompared, end, lastFirst), isCompared: true });
+  slices.push({ first: Math.min(end, lastFirst), end: lastFirst, isCompared: false }, last);
+  return slices.filter((slice) => slice.first < slice.end);
 }
 
 /**

@@ -11,8 +11,18 @@ const run = { checkId, locationId, dueAt };
 
 function bench() {
   let passedMs = 0;
-  const going = createGoingRuns({ now: () => dueAt + passedMs, clock: () => passedMs });
-  return { going, pass: (ms: number) => (passedMs += ms) };
+  let since: number | null = 0;
+  const going = createGoingRuns({
+    now: () => dueAt + passedMs,
+    clock: () => passedMs,
+    attemptSince: () => since,
+  });
+  return {
+    going,
+    pass: (ms: number) => (passedMs += ms),
+    waits: () => (since = null),
+    begins: () => (since = passedMs),
+  };
 }
 
 test('a run counts once it is in progress for some time, until it ends', () => {
@@ -28,6 +38,33 @@ test('a run counts once it is in progress for some time, until it ends', () => {
   going.end(check, dueAt);
   expect(going.has(check, dueAt)).toBe(false);
   expect(going.kept(false)).toEqual([]);
+});
+
+test('a run that waits for its slot or its next attempt does not count', () => {
+  const { going, pass, waits, begins } = bench();
+  going.begin(check, dueAt);
+  waits();
+  pass(60_000);
+  expect(going.kept(false)).toEqual([]);
+  begins();
+  pass(4_999);
+  expect(going.kept(false)).toEqual([]);
+  pass(1);
+  expect(going.kept(false)).toEqual([{ ...run, deaths: 0, isGoing: true }]);
+});
+
+test('of too many runs, those in progress are kept, and then those with most deaths', () => {
+  const { going, pass } = bench();
+  const others = Array.from({ length: 600 }, (_, index) => ({ ...run, dueAt: dueAt - 1 - index }));
+  going.restore(others.map((other, index) => ({ ...other, deaths: index === 599 ? 2 : 1, isGoing: false })));
+  going.begin(check, dueAt);
+  pass(5_000);
+  const kept = going.kept(false);
+  expect(kept).toHaveLength(500);
+  expect(kept.slice(0, 2)).toEqual([
+    { ...run, deaths: 0, isGoing: true },
+    { ...run, dueAt: dueAt - 600, deaths: 2, isGoing: false },
+  ]);
 });
 
 test('two deaths spend a run, and those before it began again are remembered', () => {

@@ -9,6 +9,7 @@ export function testLeases(holds: Hold[]): RunParts['leases'] {
       const hold: Hold = {
         ...job,
         phase: 'queued',
+        runningSince: 0,
         stage: null,
         lines: null,
         leaving: false,

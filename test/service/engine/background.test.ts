@@ -48,6 +48,23 @@ describe.each(databases)('work in the background on $name', (database) => {
       await background.stop();
     });
 
+    test('an error of the database while items are taken is an error, and the items are taken later', async () => {
+      const background = createBackground({ db: db(), log: silent });
+      const seen: string[] = [];
+      background.handle<Item>({ name: 'untaken', ...queue }, async ({ text }) => void seen.push(text));
+      await background.prepare();
+      await background.send(db(), 'untaken', { text: 'waits' });
+      await db().exec('alter table background.job rename column priority to rank');
+      try {
+        await expect(background.tick()).rejects.toMatchObject({ code: '42703' });
+      } finally {
+        await db().exec('alter table background.job rename column rank to priority');
+      }
+      await background.tick();
+      expect(seen).toEqual(['waits']);
+      await background.stop();
+    });
+
     test('a failed item is retried, and knows its last try', async () => {
       const background = createBackground({ db: db(), log: silent });
       const tries: Pick<BackgroundItem, 'attempt' | 'isLast'>[] = [];

@@ -18,6 +18,7 @@ describe.each(databases)('schedules that checks had before: $name', (database) =
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
     const clock = createClock(start);
     const { current } = keepingBench(database, clock, start);
+    const db = () => current().db;
     const edit = (id: string, intervalSeconds: number) =>
       current().reschedule(id, { intervalSeconds, offsetSeconds: 6 });
     const add = async (intervalSeconds = 10) => {
@@ -100,6 +101,29 @@ describe.each(databases)('schedules that checks had before: $name', (database) =
       expect(await waiting()).toBe(0);
       expect(await records()).toEqual([]);
       expect(fromOf(agent, id)).toBe(60);
+    });
+
+    it('of more moments than are compared at once, those with results are not recorded either', async () => {
+      const id = await add(10);
+      const agent = await reporting();
+      const check = agent.held.get(id);
+      if (check === undefined) throw new Error('not held');
+      clock.set(first + 20 * hour);
+      await agent.renewHeld({ reportedTo: first });
+      const made = [10, 20, 12_000, 60_000];
+      for (const seconds of made) await agent.report(keptResult(check, first + seconds * second));
+      await editAt(first + 20 * hour + second, id, 60);
+      await agent.renewHeld({ reportedTo: clock.now() });
+      await db().query('update checks set name = name');
+      await current().handOut();
+      expect(await waiting()).toBe(0);
+      const recorded = (await records()).sort((a, b) => a.from - b.from);
+      // Whether a stretch is one record or two is no matter.
+      const count = recorded.reduce((sum, one) => sum + one.count, 0);
+      expect(count).toBe(7_200 - made.length);
+      for (const seconds of made)
+        expect(recorded.filter(({ from, to }) => from <= seconds && seconds <= to)).toEqual([]);
+      expect(recorded.map(({ from }) => from)).toEqual(expect.arrayContaining([30, 12_010, 60_010]));
     });
 
     it('a holder that comes back after an outage in which it stopped, and reads the edit, makes none of its moments', async () => {

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { keepingBench } from './keeping-bench.ts';
+
+/** Checks of which no job can be built when their new holder asks for them. */
+
+const start = '2026-03-04T05:06:07.000Z';
+const second = 1_000;
+const first = Date.parse('2026-03-04T05:07:06.000Z');
+
+describe.each(databases)('checks of which no job can be built: $name', (database) => {
+  describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
+    const clock = createClock(start);
+    const { current } = keepingBench(database, clock, start);
+
+    it('what a dead holder owed is recorded, and the scheduler makes the last run', async () => {
+      const { db, accountId } = current();
+      const id = await addCheck(db, {
+        accountId,
+        checkType: 'API',
+        privateLocations: ['office'],
+        now: clock.now(),
+      });
+      await current().reschedule(id, { intervalSeconds: 10, offsetSeconds: 6 });
+      const agent = await current().connectHolder();
+      expect(agent.held.has(id)).toBe(true);
+      clock.set(first + second);
+      await agent.renewHeld({ reportedTo: first });
+      clock.set(first + 45 * second);
+      const heir = await current().connect([agent.agentId]);
+      await heir.renewHeld();
+      await current().handOut();
+      // It is broken before the heir reads it.
+      await db.query(
+        `update checks set definition = definition || '{"setupSnippetId": 12345, "tearDownSnippetId": null}' where id = $1`,
+        [id],
+      );
+      await heir.renewHeld();
+      expect(heir.held.size).toBe(0);
+      const records = await db.query(
+        `select started_at as "from", stopped_at as "to", (body->'details'->>'count')::integer as count
+         from check_results where status = 'missed'`,
+      );
+      expect(records).toEqual([
+        { from: new Date(first + 10 * second), to: new Date(first + 30 * second), count: 3 },
+      ]);
+      await current().service.scheduler.tick();
+      expect(await db.query('select due_at as at from jobs where check_id = $1', [id])).toEqual([
+        { at: new Date(first + 40 * second) },
+      ]);
+    });
+  });
+});
