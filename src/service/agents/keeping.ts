@@ -17,7 +17,7 @@ import {
   type HeldCheck,
 } from '../keeping/held.ts';
 import { pausesAhead } from '../keeping/pauses.ts';
-import { refuseCheck } from '../keeping/take-back.ts';
+import { refuseCheck } from '../keeping/refuse.ts';
 import { sharedVariables, sharingMinor } from '../keeping/shared-variables.ts';
 import type { Waiting } from '../scheduling/waiting-agents.ts';
 import { createPartsReader } from './claimed-parts.ts';

@@ -23,7 +23,8 @@ export async function formerHoldings(
        k.interval_seconds as "intervalSeconds", k.offset_seconds as "offsetSeconds"
      from kept_checks k join unnest($1::uuid[], $2::uuid[]) as pair (check_id, agent_id)
        on pair.check_id = k.check_id and pair.agent_id = k.agent_id
-     where k.dropped_at is not null`,
+     -- What it owed of a check that was refused has been given back.
+     where k.dropped_at is not null and not k.is_refused`,
     [pairs.map(({ checkId }) => checkId), pairs.map(({ agentId }) => agentId)],
   );
   return new Map(rows.map((row) => [row.checkId, row]));

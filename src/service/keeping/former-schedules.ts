@@ -75,8 +75,8 @@ export async function settleFormerSchedules(
   const few = found.filter(({ moments }, index) => (sum += moments) <= momentsAtOnce || index === 0);
   const ids = few.map(({ id }) => id);
   const count = await partitions.withDays(() => db.tx((tx) => settle(tx, { ids, now, partitions })));
-  // Another replica works on the others.
-  return count === ids.length && (ids.length < found.length || count === settledAtOnce);
+  // If there was none, another replica works on them.
+  return count > 0 && (ids.length < found.length || found.length === settledAtOnce);
 }
 
 /** Returns how many of these rows there were. */

@@ -72,35 +72,6 @@ export async function giveBack(
 }
 
 /**
- * A check for which no job can be built goes back to the scheduler, whose runs then say why. Its holder has not run the moments since
- * it got the check, unless it had another form before: those results it delivers.
- */
-export async function refuseCheck(
-  tx: Db,
-  options: {
-    accountId: string;
-    checkId: string;
-    agentId: string;
-    location: { locationId: string; slug: string };
-    now: number;
-    partitions: Partitions;
-  },
-): Promise<void> {
-  const { accountId, checkId, agentId, location, now, partitions } = options;
-  const [row] = await tx.query<{ owedFrom: Date }>(
-    `update kept_checks set is_refused = true, dropped_at = $3
-     where check_id = $1 and agent_id = $2 and dropped_at is null
-     returning owed_from as "owedFrom"`,
-    [checkId, agentId, new Date(now)],
-  );
-  const check = (await factsOf(tx, [checkId])).get(checkId);
-  // If it was edited meanwhile, the scheduler has its moment already.
-  if (row === undefined || check === undefined || check.nextDueAt !== null) return;
-  const owed = row.owedFrom.getTime();
-  await giveBack(tx, { accountId, checks: [{ check, ...location, owed }], now, partitions });
-}
-
-/**
  * What an agent that has left still owed of checks that had been taken from it while it lived: the moments from its last
  * report to the time when it lost them. The last run is made late, by another agent, and earlier ones are recorded as missed.
  */
@@ -113,7 +84,7 @@ export async function recordOwedBefore(
   const rows = await tx.query<HandedOut & { checkId: string; owedFrom: Date; droppedAt: Date }>(
     `select check_id as "checkId", owed_from as "owedFrom", dropped_at as "droppedAt",
        interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds" from kept_checks
-     where agent_id = $1 and dropped_at > $2 and dropped_at < $3 order by check_id`,
+     where agent_id = $1 and dropped_at > $2 and dropped_at < $3 and not is_refused order by check_id`,
     // What it lost when its lease was over has been passed on with what it owed.
     [agent.id, agent.reportedTo, agent.keepsUntil],
   );

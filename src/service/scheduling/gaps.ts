@@ -1,19 +1,13 @@
-import { dayMs } from '../../durations.ts';
+import { dayMs, hourMs } from '../../durations.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
-import {
-  claimWindowSeconds,
-  lastDue,
-  nextDue,
-  scheduledJobId,
-  type Schedule,
-} from '../../protocol/schedule.ts';
+import { lastDue, nextDue, scheduledJobId, type Schedule } from '../../protocol/schedule.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { queryResults } from '../db/query-results.ts';
 import { createFindPauses, unpausedParts } from '../maintenance/pauses.ts';
 import type { Missed } from './fold-missed.ts';
-import { hasMoment, partsOf, spanOf, type Span } from './missed-moments.ts';
+import { hasMoment, outside, partsOf, spanOf, type Span } from './missed-moments.ts';
 import { lockChecksOf } from './missed.ts';
 import { recordMissed } from './record-missed.ts';
 
@@ -54,8 +48,8 @@ const longestRecordMs = 2 * dayMs;
 
 /** So many moments of one check are compared with results at once. */
 export const maxCompared = protocolLimits.missedMoments;
-/** A run begins within less than this time after its moment: see `claimWindowSeconds`. */
-const beginsWithinMs = claimWindowSeconds(Infinity) * 1000;
+/** Every attempt of a run begins within less than this time after its moment: it may be late, take long, and be repeated. */
+const beginsWithinMs = hourMs;
 
 /** Records the moments of these stretches that have neither a result nor a job nor a record already, and that no maintenance pauses. */
 export async function recordGaps(
@@ -84,11 +78,14 @@ export async function recordGaps(
       unpausedParts({ from: momentAt(first), to: momentAt(end - 1), count: end - first }, stepMs, own);
     const count = Math.floor((to - stretch.from) / stepMs) + 1;
     const gaps: Span[] = [];
-    for (const { first, end, isCompared } of await slicesOf(tx, stretch, count)) {
+    const slices = await slicesOf(tx, stretch, count);
+    const recorded = slices.length > 1 ? await recordsWithin(tx, stretch) : [];
+    for (const { first, end, isCompared } of slices) {
       const parts = unpaused(first, end);
-      const slice = { ...stretch, from: momentAt(first), to: momentAt(end - 1) };
-      const known = isCompared ? await momentsWithRun(tx, slice) : new Set();
-      gaps.push(...parts.flatMap((part) => (isCompared ? partsOf(part, (at) => known.has(at)) : [part])));
+      if (isCompared) {
+        const known = await momentsWithRun(tx, { ...stretch, from: momentAt(first), to: momentAt(end - 1) });
+        gaps.push(...parts.flatMap((part) => partsOf(part, (at) => known.has(at))));
+      } else gaps.push(...parts.flatMap((part) => outside(part, recorded)));
     }
     for (const gap of gaps) missed.push({ accountId, checkId, checkType, runLocation, code, ...gap });
   }
@@ -97,7 +94,7 @@ export async function recordGaps(
 
 /**
  * The moments of a stretch in slices, by their numbers; `end` is not included. The last ones are compared. Earlier ones are only where
- * there is a result: mostly there is none, because an agent that was away for so long brings none.
+ * there is an attempt: mostly there is none, because an agent that was away for so long brings none.
  */
 async function slicesOf(
   tx: Queryable,
@@ -113,12 +110,11 @@ async function slicesOf(
     {
       checkIds: [checkId],
       spans: [span],
-      columns: ['check_id', 'job_id', 'result_type', 'started_at'],
-      only: { result_type: 'FINAL' },
+      columns: ['check_id', 'job_id', 'started_at'],
       leaveOut: 'any',
     },
     `select min(started_at) as first, max(started_at) as last from check_results
-     where check_id = $1 and started_at >= $2 and started_at < $3 and result_type = 'FINAL' and job_id is not null`,
+     where check_id = $1 and started_at >= $2 and started_at < $3 and job_id is not null`,
     [checkId, span.from, span.to],
   );
   const numberAt = (at: number) => Math.min(lastFirst, Math.max(0, Math.floor((at - from) / stepMs)));
@@ -186,17 +182,24 @@ export async function momentsWithRun(
        and result_type = 'FINAL' and job_id = any($1::uuid[])`,
     [[...moments.keys()], checkId, new Date(from), until],
   );
-  // Several holders may say of the same run that they have not made it.
-  const records = await tx.query<{ from: Date; to: Date; count: number }>(
-    `select started_at as "from", stopped_at as "to", (body->'details'->>'count')::integer as count from check_results
-     where check_id = $1 and run_location = $2 and started_at >= $3 and started_at <= $4 and stopped_at >= $5
-       and result_type = 'FINAL' and status = 'missed' and job_id is null`,
-    [checkId, runLocation, new Date(from - longestRecordMs), new Date(to), new Date(from)],
-  );
-  const spans = records.map(spanOf);
+  const spans = await recordsWithin(tx, { checkId, runLocation, from, to });
   const isRecorded = (at: number) => spans.some((span) => hasMoment(span, at));
   return new Set([
     ...rows.flatMap(({ id }) => moments.get(id) ?? []),
     ...[...moments.values()].filter(isRecorded),
   ]);
+}
+
+/** Records of missed runs with moments in this time. Several holders may say of the same run that they have not made it. */
+async function recordsWithin(
+  tx: Queryable,
+  { checkId, runLocation, from, to }: Pick<Stretch, 'checkId' | 'runLocation' | 'from' | 'to'>,
+): Promise<Span[]> {
+  const rows = await tx.query<{ from: Date; to: Date; count: number }>(
+    `select started_at as "from", stopped_at as "to", (body->'details'->>'count')::integer as count from check_results
+     where check_id = $1 and run_location = $2 and started_at >= $3 and started_at <= $4 and stopped_at >= $5
+       and result_type = 'FINAL' and status = 'missed' and job_id is null`,
+    [checkId, runLocation, new Date(from - longestRecordMs), new Date(to), new Date(from)],
+  );
+  return rows.map(spanOf);
 }

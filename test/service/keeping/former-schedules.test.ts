@@ -3,7 +3,7 @@ import { runSoon } from '../../../src/service/projects/statements.ts';
 import { addCheck, createClock } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
 import { addWindow } from '../maintenance/window-rows.ts';
-import { keepingBench, keptResult, type KeepingAgent } from './keeping-bench.ts';
+import { keepingBench, keptResult, missedOf, type KeepingAgent } from './keeping-bench.ts';
 
 /** Edits of schedules while the holder is dead, or has not read them: moments of the former schedule are not lost. */
 
@@ -124,6 +124,33 @@ describe.each(databases)('schedules that checks had before: $name', (database) =
       for (const seconds of made)
         expect(recorded.filter(({ from, to }) => from <= seconds && seconds <= to)).toEqual([]);
       expect(recorded.map(({ from }) => from)).toEqual(expect.arrayContaining([30, 12_010, 60_010]));
+    });
+
+    it('of more moments than are compared at once, those that the holder has reported are not recorded twice', async () => {
+      const id = await add(10);
+      const agent = await reporting();
+      const check = agent.held.get(id);
+      if (check === undefined) throw new Error('not held');
+      clock.set(first + 20 * hour);
+      await agent.renewHeld({ reportedTo: first });
+      await editAt(first + 20 * hour + second, id, 60);
+      for (const [from, count] of [
+        [10, 5_000],
+        [50_010, 2_200],
+      ] as const) {
+        const at = first + from * second;
+        await agent.report(missedOf(check, at, at + (count - 1) * 10 * second, count));
+      }
+      await agent.renewHeld({ reportedTo: first });
+      const edited = agent.held.get(id);
+      if (edited === undefined) throw new Error('not held');
+      clock.set(first + 20 * hour + minute + second);
+      await agent.report(keptResult(edited, first + 20 * hour + minute));
+      await agent.renewHeld({ reportedTo: clock.now() });
+      await db().query('update checks set name = name');
+      await current().handOut();
+      expect(await waiting()).toBe(0);
+      expect((await records()).reduce((sum, { count }) => sum + count, 0)).toBe(7_200);
     });
 
     it('a holder that comes back after an outage in which it stopped, and reads the edit, makes none of its moments', async () => {

@@ -14,7 +14,8 @@ describe.each(databases)('checks of which no job can be built: $name', (database
     const clock = createClock(start);
     const { current } = keepingBench(database, clock, start);
 
-    it('what a dead holder owed is recorded, and the scheduler makes the last run', async () => {
+    /** A check of every 10 s, whose holder has reported the runs until `first`, and another process that continues it 45 s later. */
+    const passedOn = async () => {
       const { db, accountId } = current();
       const id = await addCheck(db, {
         accountId,
@@ -31,23 +32,45 @@ describe.each(databases)('checks of which no job can be built: $name', (database
       const heir = await current().connect([agent.agentId]);
       await heir.renewHeld();
       await current().handOut();
-      // It is broken before the heir reads it.
-      await db.query(
+      return { id, heir };
+    };
+    /** Its setup names a snippet that does not exist. */
+    const breakCheck = (id: string) =>
+      current().db.query(
         `update checks set definition = definition || '{"setupSnippetId": 12345, "tearDownSnippetId": null}' where id = $1`,
         [id],
       );
-      await heir.renewHeld();
-      expect(heir.held.size).toBe(0);
-      const records = await db.query(
+    const records = () =>
+      current().db.query(
         `select started_at as "from", stopped_at as "to", (body->'details'->>'count')::integer as count
          from check_results where status = 'missed'`,
       );
-      expect(records).toEqual([
+
+    it('what a dead holder owed is recorded, and the scheduler makes the last run', async () => {
+      const { id, heir } = await passedOn();
+      await breakCheck(id);
+      await heir.renewHeld();
+      expect(heir.held.size).toBe(0);
+      expect(await records()).toEqual([
         { from: new Date(first + 10 * second), to: new Date(first + 30 * second), count: 3 },
       ]);
       await current().service.scheduler.tick();
-      expect(await db.query('select due_at as at from jobs where check_id = $1', [id])).toEqual([
+      expect(await current().db.query('select due_at as at from jobs where check_id = $1', [id])).toEqual([
         { at: new Date(first + 40 * second) },
+      ]);
+    });
+
+    it('also if the schedule is edited at the same time', async () => {
+      const { id, heir } = await passedOn();
+      clock.set(first + 46 * second);
+      await breakCheck(id);
+      await current().reschedule(id, { intervalSeconds: 20, offsetSeconds: 13 });
+      await heir.renewHeld();
+      expect(heir.held.size).toBe(0);
+      await heir.renewHeld({ reportedTo: first + 46 * second });
+      await current().handOut();
+      expect(await records()).toEqual([
+        { from: new Date(first + 10 * second), to: new Date(first + 40 * second), count: 4 },
       ]);
     });
   });
