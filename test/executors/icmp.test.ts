@@ -100,7 +100,8 @@ describe.skipIf(!available)('executeIcmp on loopback', () => {
       expect([latency.min, latency.max]).toEqual([Math.min(...rtts), Math.max(...rtts)]);
       const variance = rtts.reduce((sum, rtt) => sum + (rtt - avg) ** 2, 0) / 3;
       expect(latency.stdDev).toBeCloseTo(Math.sqrt(variance), 2);
-      expect(outcome.timings?.total).toBeGreaterThan(19);
+      // Two waits of 10 ms, of which each may end almost a millisecond early.
+      expect(outcome.timings?.total).toBeGreaterThan(18);
       const lines = rtts.map(
         (rtt, index) => `64 bytes from ${resolvedIp}: icmp_seq=${index} ttl=64 time=${rtt} ms`,
       );
