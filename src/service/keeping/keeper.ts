@@ -27,7 +27,7 @@ import {
   type KeepingAgent,
 } from './statements.ts';
 import { touchChecks } from './touch-checks.ts';
-import { recordOwedBefore, requeueForgottenJobs, requeueKeptJobs } from './take-back.ts';
+import { lockOwedBefore, recordOwedBefore, requeueForgottenJobs, requeueKeptJobs } from './take-back.ts';
 
 /**
  * Hands the checks of each location out to its agents, and takes those of dead agents back. Any number of replicas may
@@ -171,6 +171,7 @@ async function handOut(
       const isCommon = everything || variables || certificates || locations.length > 0;
       if (!isFull && changed.length === 0 && !isCommon) return false;
 
+      await lockOwedBefore(tx, lost);
       const refused = await forgetRefusals(tx, { accountId, ids: isCommon ? null : changed });
       // A location may have another slug, or agents that may hold none of its checks any more.
       const isComplete = isFull || everything || locations.length > 0;

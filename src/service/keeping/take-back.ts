@@ -1,6 +1,6 @@
 import { planRuns } from '../../protocol/plan-runs.ts';
 import { firstOwed, lastDue, nextDue, scheduledJobId, type Schedule } from '../../protocol/schedule.ts';
-import type { Db } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
 import { factsOf, type CheckFacts } from './check-facts.ts';
@@ -71,6 +71,24 @@ export async function giveBack(
   await giveToScheduler(tx, due);
 }
 
+/** The checks that were taken from an agent while it lived, and whose moments it may not have reported. */
+const takenBefore = 'agent_id = $1 and dropped_at > $2 and dropped_at < $3 and not is_refused';
+
+/**
+ * Lets results of these agents wait for the end of this transaction, and it for those that are being stored: what agents that have
+ * left still owed is compared with results, and a process that continues one delivers its results at the same time. As in transactions
+ * with results, call it before checks or jobs are locked.
+ */
+export async function lockOwedBefore(tx: Queryable, agents: readonly KeepingAgent[]): Promise<void> {
+  for (const { id, reportedTo, keepsUntil } of agents) {
+    if (reportedTo === null) continue;
+    await tx.query(
+      `select 1 from kept_checks where ${takenBefore} order by check_id, agent_id for no key update`,
+      [id, reportedTo, keepsUntil],
+    );
+  }
+}
+
 /**
  * What an agent that has left still owed of checks that had been taken from it while it lived: the moments from its last
  * report to the time when it lost them. The last run is made late, by another agent, and earlier ones are recorded as missed.
@@ -84,7 +102,7 @@ export async function recordOwedBefore(
   const rows = await tx.query<HandedOut & { checkId: string; owedFrom: Date; droppedAt: Date }>(
     `select check_id as "checkId", owed_from as "owedFrom", dropped_at as "droppedAt",
        interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds" from kept_checks
-     where agent_id = $1 and dropped_at > $2 and dropped_at < $3 and not is_refused order by check_id`,
+     where ${takenBefore} order by check_id`,
     // What it lost when its lease was over has been passed on with what it owed.
     [agent.id, agent.reportedTo, agent.keepsUntil],
   );

@@ -79,7 +79,12 @@ const agentLost: Scenario = {
          where check_id = $1 and result_type = 'FINAL'`,
         [made.body.id],
       );
-    await world.database.query('update checks set next_due_at = now() where id = $1', [made.body.id]);
+    // As a deployment does it: an agent may hold the check already.
+    await world.database.query(
+      `with soon as (update checks set next_due_at = now() where id = $1 returning account_id, id)
+       select note_kept_change(account_id, id, null) from soon`,
+      [made.body.id],
+    );
     const began = Date.now();
     let kills = 0;
     while ((await endsOf()).length === 0 && kills < 3) {

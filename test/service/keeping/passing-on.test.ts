@@ -232,6 +232,56 @@ describe.each(databases)('what is owed of checks that move: $name', (database) =
       },
     );
 
+    it.skipIf(database.name === 'embedded')(
+      'a run whose result is being stored is not made again when its agent is found to have left',
+      async () => {
+        await add(12);
+        const { db, handOut } = current();
+        const one = await connected();
+        clock.set(first - 6_000);
+        await one.renewHeld({ reportedTo: clock.now() });
+        const former = [...one.held.values()];
+        // Another one comes after they were due, and gets some of them.
+        clock.set(first + 1_000);
+        const two = await connected();
+        await two.renewHeld();
+        // The one that the hand-out looks at first.
+        const [lost] = former
+          .filter(({ checkId }) => two.held.has(checkId))
+          .sort((a, b) => (a.checkId < b.checkId ? -1 : 1));
+        if (lost === undefined) throw new Error('none has moved');
+        // The tables of the day are there: to make them, a transaction is repeated.
+        const others = former.filter(({ checkId }) => checkId !== lost.checkId);
+        await one.report(...others.map((check) => keptResult(check, first)));
+        clock.set(first + 2_000);
+        const heir = await current().connect([one.agentId]);
+        // Its result has found no job, and cannot go on yet.
+        let goOn = () => {};
+        const held = new Promise<void>((resolve) => (goOn = resolve));
+        const holding = db.tx(async (tx) => {
+          await tx.query('lock table finished_jobs in access exclusive mode');
+          await held;
+        });
+        const reporting = heir.report(keptResult(lost, first));
+        const waits = async (count: number) => {
+          const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+          for (let tries = 0; (await db.query(waiting)).length < count; tries++) {
+            if (tries === 500) throw new Error('nothing waits');
+            await new Promise((resolve) => setTimeout(resolve, 10));
+          }
+        };
+        await waits(1);
+        const handing = handOut();
+        await waits(2);
+        goOn();
+        await Promise.all([holding, reporting, handing]);
+        expect(await db.query('select 1 from jobs where check_id = $1', [lost.checkId])).toEqual([]);
+        expect(
+          await db.query('select status from check_results where check_id = $1', [lost.checkId]),
+        ).toEqual([{ status: 'passed' }]);
+      },
+    );
+
     it('runs of a former holder are neither made again nor missed when the scheduler was away', async () => {
       await add(2);
       const { db, service } = current();
