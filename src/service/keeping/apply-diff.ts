@@ -45,8 +45,8 @@ export async function applyDiff(
     const agent = byId.get(holding.agentId);
     if (!isAlive(holding)) return owedBy(holding, agent, check);
     if (hasRead(holding, agent)) return null;
-    // It was given the check, has not read that, and runs nothing of it. If it is the form that is new, it runs the check:
-    // records of missed runs are compared with the results of not more than these moments.
+    // It was given the check, has not read that, and runs nothing of it. If it is the form that is new, it runs the check and brings
+    // the results. More moments than are compared at once are left to it.
     const owed = holding.owedFrom.getTime();
     return at - owed < maxCompared * check.intervalSeconds * 1000 ? owed : null;
   };

@@ -71,22 +71,28 @@ export async function giveBack(
   await giveToScheduler(tx, due);
 }
 
-/** The checks that were taken from an agent while it lived, and whose moments it may not have reported. */
-const takenBefore = 'agent_id = $1 and dropped_at > $2 and dropped_at < $3 and not is_refused';
+/** The checks that were taken from agents while they lived, and whose moments they may not have reported; see `takenFrom`. */
+const takenBefore = `kept_checks k
+  join unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as a (id, reported_to, keeps_until)
+    -- What one lost when its lease was over has been passed on with what it owed.
+    on k.agent_id = a.id and k.dropped_at > a.reported_to and k.dropped_at < a.keeps_until and not k.is_refused`;
+const takenFrom = (agents: readonly KeepingAgent[]) => [
+  agents.map(({ id }) => id),
+  agents.map(({ reportedTo }) => reportedTo),
+  agents.map(({ keepsUntil }) => keepsUntil),
+];
 
 /**
- * Lets results of these agents wait for the end of this transaction, and it for those that are being stored: what agents that have
- * left still owed is compared with results, and a process that continues one delivers its results at the same time. As in transactions
- * with results, call it before checks or jobs are locked.
+ * What agents that have left still owed is compared with results, and a process that continues one delivers its results at the same
+ * time. From now on they wait for the end of this transaction; it has waited for those that were being stored. As in transactions with
+ * results, call it before checks or jobs are locked.
  */
 export async function lockOwedBefore(tx: Queryable, agents: readonly KeepingAgent[]): Promise<void> {
-  for (const { id, reportedTo, keepsUntil } of agents) {
-    if (reportedTo === null) continue;
-    await tx.query(
-      `select 1 from kept_checks where ${takenBefore} order by check_id, agent_id for no key update`,
-      [id, reportedTo, keepsUntil],
-    );
-  }
+  if (agents.length === 0) return;
+  await tx.query(
+    `select 1 from ${takenBefore} order by k.check_id, k.agent_id for no key update of k`,
+    takenFrom(agents),
+  );
 }
 
 /**
@@ -100,11 +106,10 @@ export async function recordOwedBefore(
   const { accountId, agent, now, partitions } = options;
   if (agent.reportedTo === null) return;
   const rows = await tx.query<HandedOut & { checkId: string; owedFrom: Date; droppedAt: Date }>(
-    `select check_id as "checkId", owed_from as "owedFrom", dropped_at as "droppedAt",
-       interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds" from kept_checks
-     where ${takenBefore} order by check_id`,
-    // What it lost when its lease was over has been passed on with what it owed.
-    [agent.id, agent.reportedTo, agent.keepsUntil],
+    `select k.check_id as "checkId", k.owed_from as "owedFrom", k.dropped_at as "droppedAt",
+       k.interval_seconds as "intervalSeconds", k.offset_seconds as "offsetSeconds"
+     from ${takenBefore} order by k.check_id`,
+    takenFrom([agent]),
   );
   if (rows.length === 0) return;
   const facts = await factsOf(

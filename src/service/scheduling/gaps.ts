@@ -105,7 +105,7 @@ async function slicesOf(
   const last = { first: lastFirst, end: count, isCompared: true };
   if (lastFirst === 0) return [last];
   const span = { from: new Date(from), to: new Date(from + lastFirst * stepMs + beginsWithinMs) };
-  const [found] = await queryResults<{ first: Date | null; last: Date | null }>(
+  const [found] = await queryResults<{ earliest: Date | null; latest: Date | null }>(
     tx,
     {
       checkIds: [checkId],
@@ -113,19 +113,19 @@ async function slicesOf(
       columns: ['check_id', 'job_id', 'started_at'],
       leaveOut: 'any',
     },
-    `select min(started_at) as first, max(started_at) as last from check_results
+    `select min(started_at) as earliest, max(started_at) as latest from check_results
      where check_id = $1 and started_at >= $2 and started_at < $3 and job_id is not null`,
     [checkId, span.from, span.to],
   );
+  const { earliest = null, latest = null } = found ?? {};
+  if (earliest === null || latest === null) return [{ first: 0, end: lastFirst, isCompared: false }, last];
   const numberAt = (at: number) => Math.min(lastFirst, Math.max(0, Math.floor((at - from) / stepMs)));
-  const { first: earliest = null, last: latest = null } = found ?? {};
-  const isEmpty = earliest === null || latest === null;
-  const begin = isEmpty ? 0 : numberAt(earliest.getTime() - beginsWithinMs);
-  const end = isEmpty ? 0 : numberAt(latest.getTime()) + 1;
+  const begin = numberAt(earliest.getTime() - beginsWithinMs);
+  const end = numberAt(latest.getTime() + stepMs);
   const slices = [{ first: 0, end: begin, isCompared: false }];
-  for (let first = begin; first < Math.min(end, lastFirst); first += maxCompared)
-    slices.push({ first, end: Math.min(first + maxCompared, end, lastFirst), isCompared: true });
-  slices.push({ first: Math.min(end, lastFirst), end: lastFirst, isCompared: false }, last);
+  for (let first = begin; first < end; first += maxCompared)
+    slices.push({ first, end: Math.min(first + maxCompared, end), isCompared: true });
+  slices.push({ first: end, end: lastFirst, isCompared: false }, last);
   return slices.filter((slice) => slice.first < slice.end);
 }
 

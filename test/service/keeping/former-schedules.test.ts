@@ -35,6 +35,16 @@ describe.each(databases)('schedules that checks had before: $name', (database) =
       await agent.renewHeld({ reportedTo: first });
       return agent;
     };
+    /** The holder of a check of every 10 s, which comes back after 20 hours: 7,200 moments. */
+    const away = async () => {
+      const id = await add(10);
+      const agent = await reporting();
+      const check = agent.held.get(id);
+      if (check === undefined) throw new Error('not held');
+      clock.set(first + 20 * hour);
+      await agent.renewHeld({ reportedTo: first });
+      return { id, agent, check };
+    };
     const editAt = async (time: number, id: string, intervalSeconds: number) => {
       clock.set(time);
       await edit(id, intervalSeconds);
@@ -104,12 +114,7 @@ describe.each(databases)('schedules that checks had before: $name', (database) =
     });
 
     it('of more moments than are compared at once, those with results are not recorded either', async () => {
-      const id = await add(10);
-      const agent = await reporting();
-      const check = agent.held.get(id);
-      if (check === undefined) throw new Error('not held');
-      clock.set(first + 20 * hour);
-      await agent.renewHeld({ reportedTo: first });
+      const { id, agent, check } = await away();
       const made = [10, 20, 12_000, 60_000];
       for (const seconds of made) await agent.report(keptResult(check, first + seconds * second));
       await editAt(first + 20 * hour + second, id, 60);
@@ -127,12 +132,7 @@ describe.each(databases)('schedules that checks had before: $name', (database) =
     });
 
     it('of more moments than are compared at once, those that the holder has reported are not recorded twice', async () => {
-      const id = await add(10);
-      const agent = await reporting();
-      const check = agent.held.get(id);
-      if (check === undefined) throw new Error('not held');
-      clock.set(first + 20 * hour);
-      await agent.renewHeld({ reportedTo: first });
+      const { id, agent, check } = await away();
       await editAt(first + 20 * hour + second, id, 60);
       for (const [from, count] of [
         [10, 5_000],
